@@ -21,9 +21,9 @@ from memotherm.context.selection import Selection, about_call, hits_of, listed, 
 from memotherm.context.standing import START_TOKENS, Standing, StandingFinder, in_order
 from memotherm.context.values import Context, Receipt
 from memotherm.errors import InvalidInput
-from memotherm.model import Priority, Tier
+from memotherm.model import Memory, Priority, Tier
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import FormatName, MemoryFields
+from memotherm.model.memory import FormatName
 from memotherm.model.reasons import Reason
 from memotherm.model.value import Lazy
 from memotherm.recall.pipeline import Pipeline
@@ -81,11 +81,11 @@ class Request:
     #: Returns the spaces of past sessions.
     past_spaces: Callable[[], tuple[int, ...]] | None = None
     #: Returns why a memory does not belong into the folder of the caller: what has ended it, or another branch.
-    unfit: Callable[[MemoryFields], Reason | None] | None = None
+    unfit: Callable[[Memory], Reason | None] | None = None
     #: Returns what became of the files that a memory is about; empty if they are as they were.
-    changed_since: Callable[[MemoryFields], str] | None = None
+    changed_since: Callable[[Memory], str] | None = None
     #: Returns how many places later a hit comes, because it is about another package.
-    places_behind: Callable[[MemoryFields], int] | None = None
+    places_behind: Callable[[Memory], int] | None = None
     #: Returns the memories with an anchor in one of some files, each with the place.
     anchored: Callable[[Sequence[str]], Sequence[tuple[Record, str]]] | None = None
 
@@ -223,7 +223,7 @@ class Assembler:
             selection.ranking, pinned = self._pipeline.finish(state), state.pinned_records
         candidates = [listed(record, "pinned", (record.no,)) for record in pinned]
         selection.limit_pinned(candidates, settings.max_pinned, request.now)
-        current = [listed(record, "hot", (urgency(record.fields), record.no)) for record in hot]
+        current = [listed(record, "hot", (urgency(record.memory), record.no)) for record in hot]
         candidates += in_order(standing, current)
         if selection.ranking is not None:
             candidates += hits_of(selection.ranking)
@@ -262,7 +262,7 @@ class Assembler:
                 f"more than {_MOST_HOT} memories are hot: the newest and the most urgent were considered"
             )
         unpinned = (record for record in records.values() if not _is_pinned(record))
-        return sorted(unpinned, key=lambda record: (urgency(record.fields), -record.no))
+        return sorted(unpinned, key=lambda record: (urgency(record.memory), -record.no))
 
     def _standing(self, request: Request) -> list[Standing]:
         """Return what a session starts with besides hot memories, and what a query such as "who am I?" asks for.
@@ -295,7 +295,7 @@ class Assembler:
 
 
 def _is_pinned(record: Record) -> bool:
-    return record.fields.priority is Priority.PINNED
+    return record.memory.priority is Priority.PINNED
 
 
 def _stored_receipt(

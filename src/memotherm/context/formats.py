@@ -20,7 +20,7 @@ from html import escape
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority
-from memotherm.model.memory import MemoryFields, author_of, doubtful_parts, ends_of
+from memotherm.model.memory import Memory, author_of, doubtful_parts, ends_of
 from memotherm.text.content import CLOSE, OPEN, escape_markers, title
 from memotherm.tiers.rules.properties import is_blocker
 
@@ -52,7 +52,7 @@ class Format:
     closing: str
     #: (memory, the part of its content, where the rest is, score, label) -> its lines; the place of the rest is
     #: empty if nothing is missing.
-    entry: Callable[[MemoryFields, str, str, float | None, str], str]
+    entry: Callable[[Memory, str, str, float | None, str], str]
     head: Callable[[str], str] = lambda _: ""
     tail: Callable[[str], str] = lambda _: ""
     #: All lines -> the text that is returned.
@@ -95,7 +95,7 @@ def _clean(text: str) -> str:
     return _BLANKS.sub("\n\n", text).strip()
 
 
-def label(memory: MemoryFields, mark: str = "") -> str:
+def label(memory: Memory, mark: str = "") -> str:
     """Return what an entry begins with: the day of the statement, its author, and what else an agent should see."""
     stated, verified, priority = memory.updated_at, memory.verified_at, memory.priority
     parts = [f"{stated:%Y-%m-%d}", _one_line(author_of(memory) or memory.source)]
@@ -115,7 +115,7 @@ def label(memory: MemoryFields, mark: str = "") -> str:
     return ", ".join(filter(None, parts))
 
 
-def _doubt(memory: MemoryFields) -> str:
+def _doubt(memory: Memory) -> str:
     """Return the parts of a memory that are perhaps outdated; empty if none is."""
     parts = doubtful_parts(memory)
     if not parts:
@@ -130,7 +130,7 @@ def _one_line(name: str) -> str:
     return " ".join(_clean(name).split())[:_NAME_CHARS]
 
 
-def _markdown_entry(_memory: MemoryFields, content: str, whole: str, _score: float | None, label: str) -> str:
+def _markdown_entry(_memory: Memory, content: str, whole: str, _score: float | None, label: str) -> str:
     mark = f" [shortened: {whole}]" if whole else ""
     body = escape_markers(_clean(content))
     if "\n" in body:
@@ -139,7 +139,7 @@ def _markdown_entry(_memory: MemoryFields, content: str, whole: str, _score: flo
     return f"- {escape_markers(label)}: {body}{mark}\n"
 
 
-def _xml_entry(_memory: MemoryFields, content: str, whole: str, _score: float | None, label: str) -> str:
+def _xml_entry(_memory: Memory, content: str, whole: str, _score: float | None, label: str) -> str:
     shortened = f' shortened="{_attribute(whole)}"' if whole else ""
     return f'<memory from="{_attribute(label)}"{shortened}>{_escaped(_clean(content))}</memory>\n'
 
@@ -153,7 +153,7 @@ def _escaped(text: str) -> str:
     return escape(escape_markers(text, "<"), quote=False)
 
 
-def _index_entry(memory: MemoryFields, content: str, _whole: str, score: float | None, _label: str) -> str:
+def _index_entry(memory: Memory, content: str, _whole: str, score: float | None, _label: str) -> str:
     score_text = "-" if score is None else f"{score:.2f}"
     stated = f"{memory.updated_at:%Y-%m-%d}{f' {memory.trust}' if memory.trust.is_low else ''}"
     return f"{memory.id} {memory.tier} {score_text} {stated} {escape_markers(_clean(title(content)))}\n"

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from memotherm.context.formats import FULL, SHORTENED, TITLE, Format, cost_line, label
 from memotherm.context.values import Entry
 from memotherm.model import Memory, Why
-from memotherm.model.memory import StoredFields
 from memotherm.model.reasons import Reason
 from memotherm.model.value import Lazy
 from memotherm.recall.values import Ranked
@@ -47,7 +46,7 @@ _FRAMING_WORD = 0.25
 class Candidate(NamedTuple):
     """A memory that may be included in a context. Candidates are passed in order of importance."""
 
-    memory: Memory | StoredFields
+    memory: Memory
     section: str
     #: The sort key inside its section.
     order: tuple[int, ...]
@@ -76,7 +75,7 @@ class Candidate(NamedTuple):
     def entry(self, *reasons: Reason, form: Form | None = None, tokens: int = 0, fits_at: int | None = None) -> Entry:
         """Return the entry of a receipt; without a form, it is left out."""
         return Entry(
-            _memory=self.memory, section=self.section, form=form and form.name, tokens=form.cost if form else tokens,
+            memory=self.memory, section=self.section, form=form and form.name, tokens=form.cost if form else tokens,
             reasons=reasons, score=self.score, lines=form.lines if form else "", fits_at=fits_at, _why=self.why,
         )  # fmt: skip
 

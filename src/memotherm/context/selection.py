@@ -11,7 +11,7 @@ from memotherm.context.forms import Candidate
 from memotherm.context.siblings import LONGEST_VERSION, split_siblings
 from memotherm.model import Memory, Priority
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import ANCHORS, MemoryFields, outdated_sentences
+from memotherm.model.memory import ANCHORS, outdated_sentences
 from memotherm.model.reasons import Reason
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
@@ -120,7 +120,7 @@ class Selection:
         injected: Mapping[int, int],
         least: float,
         now: datetime,
-        unfit: Callable[[MemoryFields], Reason | None] | None = None,
+        unfit: Callable[[Memory], Reason | None] | None = None,
     ) -> None:
         """Divide the candidates into those that may be included and those that are left out.
 
@@ -162,14 +162,14 @@ class Selection:
             self.skipped += [Skipped(candidate, why) for candidate, why in siblings]
         self._mark()
 
-    def put_behind(self, places: Callable[[MemoryFields], int]) -> None:
+    def put_behind(self, places: Callable[[Memory], int]) -> None:
         """Put hits some places later."""
         for place, each in enumerate(self.hits):
             if behind := places(each.memory):
                 self.hits[place] = each._replace(order=(each.order[0] + behind, 1))
         self.hits.sort(key=lambda each: each.order)
 
-    def mark_changed(self, changed_since: Callable[[MemoryFields], str]) -> None:
+    def mark_changed(self, changed_since: Callable[[Memory], str]) -> None:
         """Mark the candidates whose files have changed, and put hits behind those whose files have not."""
         for candidates in (self.listed, self.hits):
             for place, each in enumerate(candidates):
@@ -192,14 +192,13 @@ def _without_outdated(candidate: Candidate) -> Candidate:
     memory = candidate.memory
     if not (outdated := outdated_sentences(memory)):
         return candidate
-    whole = memory if isinstance(memory, Memory) else memory.memory()
-    kept = (each for each in sentences(whole.content) if each.strip() not in outdated)
-    return candidate._replace(memory=replace(whole, content="".join(kept).strip()))
+    kept = (each for each in sentences(memory.content) if each.strip() not in outdated)
+    return candidate._replace(memory=replace(memory, content="".join(kept).strip()))
 
 
 def listed(record: Record, section: str, order: tuple[int, ...]) -> Candidate:
     """Return the candidate of a memory that is not searched for."""
-    memory = record.fields
+    memory = record.memory
     if section == "pinned":
         reason = Reason(code="pinned", details=(str(memory.tier),))
     elif is_blocker(memory):
@@ -216,10 +215,10 @@ def hits_of(ranking: Ranking) -> Iterator[Candidate]:
     for position, ranked in enumerate(ranking.ranked[: len(ranking.records)]):
         record = ranking.records.get(ranked.no)
         if record is not None:
-            yield Candidate(record.fields, "recalled", (position,), None, ranked.score, ranked, record.no)
+            yield Candidate(record.memory, "recalled", (position,), None, ranked.score, ranked, record.no)
 
 
-def invalidity(memory: MemoryFields, now: datetime) -> Reason | None:
+def invalidity(memory: Memory, now: datetime) -> Reason | None:
     """Return why what a memory says does not hold at a moment; None if it does."""
     if memory.valid_until is not None and memory.valid_until <= now:
         return Reason(code="valid_until")
@@ -255,11 +254,11 @@ def _marks(candidates: Sequence[Candidate]) -> dict[str, str]:
     return marks
 
 
-def _makes_statement(memory: MemoryFields) -> bool:
+def _makes_statement(memory: Memory) -> bool:
     return memory.kind != "message" or kind_by_phrases(memory.content) is not None
 
 
-def urgency(memory: MemoryFields) -> int:
+def urgency(memory: Memory) -> int:
     """Return the rank of a hot memory, most urgent first: critical, blocker, then by priority."""
     if memory.priority is Priority.CRITICAL:
         return 0
@@ -288,7 +287,7 @@ def about_call(
     reasons = {record.no: f"it is about {place}" for record, place in anchored}
     found = 0
     for position, record in enumerate((*pinned, *(record for record, _ in (*anchored, *hits)))):
-        memory = record.fields
+        memory = record.memory
         reason = "" if call.task else reason_for_call(call, memory.kind, memory.content) or reasons.pop(record.no, "")
         if reason and found < _MOST_SHOWN:
             found += 1
@@ -297,7 +296,7 @@ def about_call(
     if found or ranking.confidence < _CALL_CONFIDENCE:
         return
     for position, (record, hit) in enumerate(hits[:_MOST_SHOWN]):
-        memory = record.fields
+        memory = record.memory
         if hit.relevance >= _CALL_RELEVANCE and (call.task or names_call_vaguely(call, memory.kind, memory.content)):
             why = Reason(code="similar_call", details=(str(call), float(hit.relevance)))
             yield Candidate(memory, "recalled", (position,), why, hit.score, hit, record.no)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from memotherm.context.forms import Candidate
-from memotherm.model.memory import MemoryFields
+from memotherm.model import Memory
 from memotherm.model.reasons import Reason
 from memotherm.text.versions import share_most, statement
 from memotherm.text.words import words
@@ -78,7 +78,7 @@ class _AskedNumbers(NamedTuple):
         before, numbers, behind = (frozenset(each[column] for each in found) for column in range(3))
         return cls(numbers, before - {""}, behind - {""})
 
-    def numbered(self, memory: MemoryFields) -> _Numbered:
+    def numbered(self, memory: Memory) -> _Numbered:
         """Return the words of a memory; none of a long one."""
         text = words(memory.content) if len(memory.content) <= LONGEST_VERSION else []
         numbers = frozenset(filter(_has_digit, text))
@@ -104,5 +104,5 @@ def _is_name(number: str) -> bool:
     return len(number) >= _LEAST_DIGITS or not number.isdigit()
 
 
-def _disagree(one: MemoryFields, other: MemoryFields) -> bool:
+def _disagree(one: Memory, other: Memory) -> bool:
     return statement(one.content).difference(statement(other.content)) is not None

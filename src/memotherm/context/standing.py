@@ -81,10 +81,10 @@ class StandingFinder:
         """Return what a session starts with, most important first."""
         summaries = self._newest(SUMMARY)[:1]
         # An overdue task is shown until a session has ended since.
-        known = max((record.fields.updated_at for record in summaries), default=self._now - _OVERDUE)
+        known = max((record.memory.updated_at for record in summaries), default=self._now - _OVERDUE)
         tasks = self.tasks(overdue_since=max(known, self._now - _OVERDUE).date())
         given = [*self.rules(), *self.profile(_MOST_PROFILE), *tasks]
-        shown = frozenset(_as_told(each.record.fields.content) for each in given)
+        shown = frozenset(_as_told(each.record.memory.content) for each in given)
         last = (_without_told(record, shown) for record in summaries)
         return [*given, *(Standing(record, Reason(code="summary")) for record in last if record)]
 
@@ -107,7 +107,7 @@ class StandingFinder:
             since, until = (datetime.combine(day, time(), UTC) for day in (first, last + timedelta(days=1)))
             search = Search(spaces=self._spaces, now=self._now, since=since, until=until, limit=_MOST_ASKED)
             found += [
-                Standing(record, Reason(code="said_on", details=(f"{record.fields.updated_at:%Y-%m-%d}",)))
+                Standing(record, Reason(code="said_on", details=(f"{record.memory.updated_at:%Y-%m-%d}",)))
                 for record in self._store.find(search)
             ]
         return found[:_MOST_ASKED]
@@ -115,23 +115,23 @@ class StandingFinder:
     def rules(self) -> Iterator[Standing]:
         """Yield the rules of a person, newest first; those of an agent are recalled like everything else."""
         for record in self._newest("rule", most=_MOST_RULES):
-            if record.fields.trust is Trust.PERSON and invalidity(record.fields, self._now) is None:
+            if record.memory.trust is Trust.PERSON and invalidity(record.memory, self._now) is None:
                 yield Standing(record, Reason(code="rule"), first=True)
 
     def profile(self, most: int) -> list[Standing]:
         """Return the preferences of the user, and facts about the user, newest first."""
         found = [*self._newest("preference"), *self._newest("fact", tags=(PROFILE,))]
-        found.sort(key=lambda record: record.fields.updated_at, reverse=True)
-        held = (record for record in found if invalidity(record.fields, self._now) is None)
+        found.sort(key=lambda record: record.memory.updated_at, reverse=True)
+        held = (record for record in found if invalidity(record.memory, self._now) is None)
         return [Standing(record, Reason(code="profile")) for record in islice(held, most)]
 
     def tasks(self, overdue_since: date = date.min) -> list[Standing]:
         """Return the open tasks: by their deadlines, then newest first; none that was due before a day."""
         today = self._now.date()
         tasks = [
-            (due_of(record.fields), record)
+            (due_of(record.memory), record)
             for record in self._newest("task")
-            if not is_closed(record.fields) and invalidity(record.fields, self._now) is None
+            if not is_closed(record.memory) and invalidity(record.memory, self._now) is None
         ]
         tasks.sort(key=lambda task: task[0] or date.max)
         wanted = ((due, record) for due, record in tasks if due is None or due >= min(overdue_since, today))
@@ -160,7 +160,7 @@ def _without_told(record: Record, shown: Collection[str]) -> Record | None:
         rest = "; ".join(each for each in told.split("; ") if each not in shown)
         if rest or not mark:
             kept.append(f"{name}{mark}{rest}")
-    return record._replace(fields=replace(memory, content="\n".join((day, *kept)))) if kept or not lines else None
+    return record._replace(memory=replace(memory, content="\n".join((day, *kept)))) if kept or not lines else None
 
 
 def _has_subject(query: str) -> bool:
@@ -188,8 +188,8 @@ def in_order(standing: Sequence[Standing], hot: Sequence[Candidate]) -> list[Can
 
 
 def _candidate(standing: Standing, order: tuple[int, ...]) -> Candidate:
-    fields, number = standing.record.fields, standing.record.no
-    return Candidate(fields, "hot", order, standing.reason, number=number, mark=standing.mark)
+    record = standing.record
+    return Candidate(record.memory, "hot", order, standing.reason, number=record.no, mark=standing.mark)
 
 
 def _overdue(due: date) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from memotherm.model import Memory, Tier, Why
-from memotherm.model.memory import FormatName, StoredFields
+from memotherm.model.memory import FormatName
 from memotherm.model.reasons import Reason, words_of
 from memotherm.model.value import Lazy, Value
 from memotherm.text.content import first_line
@@ -20,8 +20,7 @@ _DECIMALS = 4
 class Entry(Value):
     """A memory that was considered for a context: included in it, or left out."""
 
-    #: Made of its row when it is first read.
-    _memory: Memory | StoredFields
+    memory: Memory
     #: pinned, hot or recalled: the section of the text.
     section: str
     #: full, shortened or title; None when it was left out.
@@ -39,14 +38,9 @@ class Entry(Value):
     _why: Lazy[Why] | None = field(default=None, repr=False, hash=False)
 
     @property
-    def memory(self) -> Memory:
-        """The memory itself."""
-        return self._memory if isinstance(self._memory, Memory) else self._memory.memory()
-
-    @property
     def id(self) -> str:
         """The memory's id."""
-        return self._memory.id
+        return self.memory.id
 
     @property
     def why(self) -> Why | None:
@@ -66,11 +60,11 @@ class Entry(Value):
     @property
     def content(self) -> str:
         """The memory's whole content, whatever its form in the text."""
-        return self._memory.content
+        return self.memory.content
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry as plain values."""
-        memory, score, why = self._memory, self.score, self.why
+        memory, score, why = self.memory, self.score, self.why
         return {
             "id": memory.id,
             "title": first_line(memory.content),

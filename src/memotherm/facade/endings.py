@@ -15,7 +15,7 @@ from memotherm.errors import InvalidInput, MemothermError
 from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.model import Hit, Memory, Priority, Tier
 from memotherm.model.actions import Action
-from memotherm.model.memory import ANCHORS, ENDS, ON_BRANCH, MemoryFields, ends_of
+from memotherm.model.memory import ANCHORS, ENDS, ON_BRANCH, ends_of
 from memotherm.model.reasons import Reason
 from memotherm.recall.recaller import Found
 from memotherm.remember.capture import is_by_user
@@ -37,9 +37,9 @@ _PACKAGE, _PLACES = "package:", 3
 class Checks(TypedDict, total=False):
     """What a request for a context takes."""
 
-    places_behind: Callable[[MemoryFields], int]
-    unfit: Callable[[MemoryFields], Reason | None]
-    changed_since: Callable[[MemoryFields], str]
+    places_behind: Callable[[Memory], int]
+    unfit: Callable[[Memory], Reason | None]
+    changed_since: Callable[[Memory], str]
     anchored: Callable[[Sequence[str]], list[tuple[Record, str]]]
 
 
@@ -126,7 +126,7 @@ class Endings:
     def __init__(self, view: View) -> None:
         self._view = view
 
-    def ended_by(self, memory: MemoryFields) -> str:
+    def ended_by(self, memory: Memory) -> str:
         """Return the condition that has come true, and end the memory; empty if it holds."""
         ends = ends_of(memory)
         if "when" not in ends or memory.valid_until is not None or not self._here.has_come_true(ends):
@@ -137,27 +137,27 @@ class Endings:
             view.services.changes.end(view.scope, memory.id, view.cause(Action.UPDATE))
         return str(ends["when"])
 
-    def unfit(self, memory: MemoryFields) -> Reason | None:
+    def unfit(self, memory: Memory) -> Reason | None:
         """Return why a memory is left out of contexts: a condition has ended it, or it is about another branch."""
         if condition := self.ended_by(memory):
             return Reason(code="condition", details=(condition,))
         branch = self._other_branch(memory)
         return Reason(code="branch", details=(branch,)) if branch else None
 
-    def _other_branch(self, memory: MemoryFields) -> str:
+    def _other_branch(self, memory: Memory) -> str:
         """Return the branch that a memory is about, if that is another one and the settings keep branches apart."""
         branch = memory.metadata.get(ON_BRANCH)
         if not isinstance(branch, Mapping) or not self._view.services.settings.branches_apart:
             return ""
         return str(branch.get("name", "")) if self._here.is_apart(branch) else ""
 
-    def places_behind(self, memory: MemoryFields) -> int:
+    def places_behind(self, memory: Memory) -> int:
         """Return how many places later a hit comes, because it is about another package than the folder."""
         packages = [tag for tag in memory.tags if tag.startswith(_PACKAGE)]
         here = f"{_PACKAGE}{self._here.package}" if packages else ""
         return 0 if here in (*packages, "", _PACKAGE) else _PLACES
 
-    def files_of(self, memory: MemoryFields) -> str:
+    def files_of(self, memory: Memory) -> str:
         """Return whether the files that a memory is about are fresh, moved, changed, gone or unknown; empty if none."""
         anchors = memory.metadata.get(ANCHORS)
         if not anchors or self._view.folder is None:
@@ -166,7 +166,7 @@ class Endings:
 
         return state_of(anchors, self._here)
 
-    def changed_since(self, memory: MemoryFields) -> str:
+    def changed_since(self, memory: Memory) -> str:
         """Return the mark of a memory whose files have changed, which leaves hot; empty if they have not."""
         state = self.files_of(memory)
         if state not in _MARKS:
@@ -199,7 +199,7 @@ class Endings:
 
         store, search = self._view.listing(include_narrower=False, where={ANCHORS: {"$exists": True}})
         found = store.find(replace(search, tiers=(Tier.HOT, Tier.WARM), limit=LARGEST_PAGE))
-        places = ((record, place_in(record.fields.metadata[ANCHORS], paths, self._here)) for record in found)
+        places = ((record, place_in(record.memory.metadata[ANCHORS], paths, self._here)) for record in found)
         return [(record, place) for record, place in places if place]
 
     def checked(self, found: Found) -> Found:

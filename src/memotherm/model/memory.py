@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from html import escape
-from typing import Any, Literal, Protocol, Self, TypedDict
+from typing import Any, Literal, Self, TypedDict
 
 from memotherm.errors import InvalidInput
 from memotherm.model.value import Value
@@ -26,7 +26,6 @@ __all__ = [
     "SUPERSEDED_BY",
     "FormatName",
     "Memory",
-    "MemoryFields",
     "MemoryFilters",
     "OrderName",
     "Priority",
@@ -35,7 +34,6 @@ __all__ = [
     "RetentionName",
     "Scope",
     "ScopeFields",
-    "StoredFields",
     "Tier",
     "TierName",
     "TierValue",
@@ -399,90 +397,19 @@ def _as_text(value: object) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-class MemoryFields(Protocol):
-    """The fields of a memory that a context needs."""
-
-    @property
-    def id(self) -> str:
-        """The memory's id."""
-
-    @property
-    def content(self) -> str:
-        """The text itself."""
-
-    @property
-    def kind(self) -> str:
-        """Its type."""
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """Labels, in the order of the caller."""
-
-    @property
-    def tier(self) -> Tier:
-        """In every context, in default searches, or in the archive."""
-
-    @property
-    def priority(self) -> Priority:
-        """How important it is to include the memory."""
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """Any other data of the caller."""
-
-    @property
-    def source(self) -> str:
-        """Where it came from."""
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of the content, as they were counted when it was stored."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the normalised content."""
-
-    @property
-    def updated_at(self) -> datetime:
-        """When its content, kind, tags or metadata last changed."""
-
-    @property
-    def verified_at(self) -> datetime | None:
-        """When it was last verified; None if never."""
-
-    @property
-    def trust(self) -> Trust:
-        """Who stands behind it."""
-
-    @property
-    def valid_from(self) -> datetime | None:
-        """When what it says begins to hold; None if it does not say."""
-
-    @property
-    def valid_until(self) -> datetime | None:
-        """When what it says ceases to hold; None if it does not say."""
-
-
-class StoredFields(MemoryFields, Protocol):
-    """The same fields of a stored memory; the others are converted on demand."""
-
-    def memory(self) -> Memory:
-        """Return the whole memory."""
-
-
-def outdated_sentences(memory: MemoryFields) -> Mapping[str, str]:
+def outdated_sentences(memory: Memory) -> Mapping[str, str]:
     """Return the sentences of a memory that were superseded, each with the memory that did."""
     named = memory.metadata.get(OUTDATED)
     return named if isinstance(named, Mapping) else {}
 
 
-def doubtful_parts(memory: MemoryFields) -> Mapping[str, str]:
+def doubtful_parts(memory: Memory) -> Mapping[str, str]:
     """Return the parts of a memory that are perhaps outdated, each with the memory that replaces it."""
     named = memory.metadata.get(PERHAPS_OUTDATED)
     return named if isinstance(named, Mapping) else {}
 
 
-def ends_of(memory: MemoryFields) -> Mapping[str, Any]:
+def ends_of(memory: Memory) -> Mapping[str, Any]:
     """Return the condition that ends a memory, with what it is checked by; empty if there is none."""
     named = memory.metadata.get(ENDS)
     return named if isinstance(named, Mapping) else {}
@@ -492,7 +419,7 @@ def ends_of(memory: MemoryFields) -> Mapping[str, Any]:
 _AUTHOR_KEYS = ("speaker", "author", "role")
 
 
-def author_of(memory: MemoryFields) -> str:
+def author_of(memory: Memory) -> str:
     """Return who wrote a message, as its metadata name them; empty if they do not."""
     metadata = memory.metadata
     return next((str(metadata[key]) for key in _AUTHOR_KEYS if metadata.get(key)), "")

@@ -95,7 +95,7 @@ def _entry_of(found: dict[str, Any], memory: Memory, lines: str) -> Entry:
     why = None if found["parts"] is None else Why(**found["parts"])
     lazy = None if why is None else Lazy(lambda: why)
     reasons = tuple(Reason(code=each["code"], details=tuple(each["details"])) for each in found["reasons"])
-    return Entry(_memory=memory, **{name: found[name] for name in plain}, reasons=reasons, lines=lines, _why=lazy)
+    return Entry(memory=memory, **{name: found[name] for name in plain}, reasons=reasons, lines=lines, _why=lazy)
 
 
 #: What decided, and the reasons in words.
@@ -159,12 +159,12 @@ FORMS: Mapping[str, Form] = {
     # Histograms have an infinite bound, which JSON has not.
     "Metrics": Form(left_out=("live_recalls", "cold_recalls")),
     "Entry": Form(
-        left_out=("_memory", "_why", "lines"),
+        left_out=("memory", "_why", "lines"),
         shown={
             "id": (str, lambda entry: entry.id),
             "title": (str, lambda entry: first_line(entry.content)),
-            "tier": (Tier, lambda entry: entry._memory.tier),
-            "priority": (Priority, lambda entry: entry._memory.priority),
+            "tier": (Tier, lambda entry: entry.memory.tier),
+            "priority": (Priority, lambda entry: entry.memory.priority),
             "parts": (Why | None, lambda entry: entry.why),
             **_REASON,
         },

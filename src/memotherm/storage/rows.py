@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from copy import copy
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -86,7 +85,7 @@ def row_of(record: Record) -> dict[str, Any]:
 
 def record_of(row: Sequence[Any], scope: Scope) -> Record:
     """Return the record of a row of `COLUMNS`."""
-    return Record(row[0], row[2], MemoryRow(row, scope), row[26])
+    return Record(row[0], row[2], _memory_of(row, scope), row[26])
 
 
 def _micros(moment: datetime | None) -> int | None:
@@ -95,60 +94,6 @@ def _micros(moment: datetime | None) -> int | None:
 
 def _moment(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
-
-
-def _column(index: int, convert: Callable[[Any], Any] | None = None) -> Any:  # noqa: ANN401 - a property of any type
-    if convert is None:
-        return property(lambda memory: memory._row[index])
-    return property(lambda memory: convert(memory._row[index]))
-
-
-class MemoryRow:
-    """A memory as a row of `COLUMNS`; what is read of it is converted then.
-
-    It compares, hashes, prints and pickles as the memory.
-    """
-
-    __slots__ = ("_memory", "_row", "_scope")
-
-    id: str = _column(1)
-    content: str = _column(3)
-    kind: str = _column(4)
-    tags: tuple[str, ...] = _column(5, lambda value: tuple(json.loads(value)) if value else ())
-    tier: Tier = _column(6, TIERS.__getitem__)
-    priority: Priority = _column(7, PRIORITIES.__getitem__)
-    metadata: Mapping[str, Any] = _column(9, lambda value: json.loads(value) if value else {})
-    source: str = _column(10)
-    tokens: int = _column(11)
-    digest: str = _column(12, bytes.hex)
-    updated_at: datetime = _column(14, from_micros)
-    verified_at: datetime | None = _column(28, _moment)
-    trust: Trust = _column(29, TRUSTS.__getitem__)
-    valid_from: datetime | None = _column(30, _moment)
-    valid_until: datetime | None = _column(31, _moment)
-
-    def __init__(self, row: Sequence[Any], scope: Scope) -> None:
-        self._row = row
-        self._scope = scope
-        self._memory: Memory | None = None
-
-    def memory(self) -> Memory:
-        """Return the whole memory."""
-        if self._memory is None:
-            self._memory = _memory_of(self._row, self._scope)
-        return self._memory
-
-    def __eq__(self, other: object) -> bool:
-        return self.memory() == (other.memory() if isinstance(other, MemoryRow) else other)
-
-    def __hash__(self) -> int:
-        return hash(self.memory())
-
-    def __repr__(self) -> str:
-        return repr(self.memory())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return copy, (self.memory(),)
 
 
 def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:

@@ -118,7 +118,7 @@ class SearchStore(MemoryStore):
         if not search.hidden:
             return self._active_pinned(search)
         hidden = self._hidden(search).records.values()
-        pinned = [record for record in hidden if record.fields.priority is Priority.PINNED]
+        pinned = [record for record in hidden if record.memory.priority is Priority.PINNED]
         if Retention.ACTIVE in search.retentions:
             pinned += self._active_pinned(search)
         return sorted(pinned, key=attrgetter("no"))

@@ -237,7 +237,7 @@ class Transaction(ABC):
             return record
         seq = self._next_seq()
         space = self.space(after.scope) if "scope" in changes else record.space
-        changed = record._replace(space=space, fields=_dated(before, after, seq, cause.at))
+        changed = record._replace(space=space, memory=_dated(before, after, seq, cause.at))
         if "content" in changes or "index" in changes:
             changed = self._replace_vectors(changed, vectors)
         # A move writes only the columns of the tier.
@@ -323,7 +323,7 @@ class Transaction(ABC):
         if record.space == space:
             return record
         seq = self._next_seq()
-        moved = record._replace(space=space, fields=replace(record.memory, version=seq))
+        moved = record._replace(space=space, memory=replace(record.memory, version=seq))
         self._sql.run("memory_set", **row_of(moved))
         self._count(record, -1)
         self._count(moved, 1)

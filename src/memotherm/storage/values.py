@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memotherm.model import Event, Memory, Move, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import OrderName, StoredFields
+from memotherm.model.memory import OrderName
 from memotherm.model.recall import UseKind
 from memotherm.model.results import TierCount
 from memotherm.tiers.rules.where import Condition
@@ -31,16 +31,9 @@ class Record(NamedTuple):
 
     no: int
     space: int
-    #: The memory, or its row, of which fields are converted when they are read.
-    fields: Memory | StoredFields
+    memory: Memory
     #: Vectors under the embedder in use; 0 = still to be made, -1 = none are wanted.
     parts: int = 0
-
-    @property
-    def memory(self) -> Memory:
-        """The memory."""
-        fields = self.fields
-        return fields if isinstance(fields, Memory) else fields.memory()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

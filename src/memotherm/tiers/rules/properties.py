@@ -6,7 +6,6 @@ import math
 from datetime import UTC, date, datetime, timedelta
 
 from memotherm.model import Memory, Priority
-from memotherm.model.memory import MemoryFields
 from memotherm.model.recall import USE_WINDOW, UseKind
 
 # Use
@@ -61,17 +60,17 @@ _STATE_KEYS = ("status", "state")
 DATE_KEYS = ("date", "due", "until", "valid_until", "preserve_until")
 
 
-def is_blocker(memory: MemoryFields) -> bool:
+def is_blocker(memory: Memory) -> bool:
     """Return whether a memory has the tag `blocker` and is not closed."""
     return "blocker" in memory.tags and not is_closed(memory)
 
 
-def is_closed(memory: MemoryFields) -> bool:
+def is_closed(memory: Memory) -> bool:
     """Return whether the status in its metadata says that it is done."""
     return _state(memory) in CLOSED
 
 
-def due_of(memory: MemoryFields) -> date | None:
+def due_of(memory: Memory) -> date | None:
     """Return the day in its metadata until which a task is to be done; None if there is none."""
     due = memory.metadata.get("due")
     try:
@@ -102,7 +101,7 @@ def protected(memory: Memory, now: datetime) -> str | None:
     return None
 
 
-def _state(memory: MemoryFields) -> str:
+def _state(memory: Memory) -> str:
     states = (memory.metadata.get(key) for key in _STATE_KEYS)
     return next((str(state).strip().lower() for state in states if state is not None), "")
 
