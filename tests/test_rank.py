@@ -18,7 +18,7 @@ from memotherm.model import Why
 from memotherm.recall.evidence import TermMatrix, coverage
 from memotherm.recall.rank import limit_scores, newer_first, rank, relevant
 from memotherm.recall.values import DEFAULT_WEIGHTS, Evidence, FusionWeights, Ranked, RankedBlock
-from memotherm.storage.candidates import Candidates, candidate_row
+from memotherm.storage.candidates import Candidates
 from memotherm.text.word_ids import WordIds
 
 _DAY = 86_400_000_000
@@ -449,9 +449,7 @@ def test_what_follows_a_list_has_no_higher_score_than_its_end() -> None:
 def test_a_text_has_whole_words_and_characters_of_unspaced_scripts_anywhere() -> None:
     """A single character of such a script begins a word of the index; another word must be there as it is."""
     texts = ["otters swim", "", "the otter", "猫は 寝る"]
-    candidates = Candidates.of(
-        candidate_row((no, 1, 1, 3, "fact", 0, None, 0, text, "", None)) for no, text in enumerate(texts)
-    )
+    candidates = Candidates.of((no, 1, 1, 3, "fact", 0, None, 0, text, "", None) for no, text in enumerate(texts))
 
     assert candidates.have(["otter", "猫"]).tolist() == [
         [False, False],

@@ -81,7 +81,7 @@ class Memotherm(Correction, Tasks):
     ) -> None:
         scope, all_tenants = scope or Scope(), store.for_tenant(None)
         given = None if rules is None else checked_rules(rules)
-        services = Services.build(
+        services = Services(
             all_tenants.for_tenant(scope.tenant or ""),
             all_tenants,
             Vectorizer.open(all_tenants, embedder, fallback, resolve_former),

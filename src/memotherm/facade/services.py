@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from memotherm.context.assembler import Assembler
 from memotherm.model.clock import Clock
 from memotherm.recall.as_of import PastStates
@@ -15,7 +13,6 @@ from memotherm.remember.changes import Changes
 from memotherm.remember.limits import Limits
 from memotherm.remember.proposals import Proposals
 from memotherm.remember.writer import MemoryWriter
-from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import ClockCheck, RuleEngine
@@ -23,33 +20,11 @@ from memotherm.tiers.working_memory import WorkingMemory
 from memotherm.vectors.vectorizer import Vectorizer
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Services:
-    """Everything that works on the store of one tenant."""
+    """Everything that works on the store of one tenant; `vectorizer` and `past` may belong to another tenant."""
 
-    store: Store
-    #: The store for what concerns all tenants together.
-    all_tenants: Store
-    active_policy: ActivePolicy
-    #: The number of the adoption whose rules and limits these services use.
-    adoption: int
-    settings: Settings
-    clock: Clock
-    vectorizer: Vectorizer
-    pipeline: Pipeline
-    past: PastStates
-    writer: MemoryWriter
-    changes: Changes
-    proposals: Proposals
-    recaller: Recaller
-    feedback: FeedbackLog
-    assembler: Assembler
-    engine: RuleEngine
-    working: WorkingMemory
-
-    @classmethod
-    def build(
-        cls,
+    def __init__(
+        self,
         store: Store,
         all_tenants: Store,
         vectorizer: Vectorizer,
@@ -57,49 +32,37 @@ class Services:
         clock: Clock,
         ranking: RankingOptions = DEFAULT_RANKING,
         past: PastStates | None = None,
-    ) -> Services:
-        """Build the services of a store; `vectorizer` and `past` may belong to another tenant of the same database."""
+    ) -> None:
+        self.store = store
+        #: The store for what concerns all tenants together.
+        self.all_tenants = all_tenants
+        self.active_policy = active_policy
+        self.clock = clock
         active = active_policy.last
-        rules, settings = active.rules, active.settings
-        vectorizer = vectorizer.on(store)
-        pipeline = Pipeline(store, vectorizer, settings, ranking)
-        limits = Limits(settings, rules)
-        writer = MemoryWriter(store, vectorizer, limits, settings)
-        changes = Changes(store, vectorizer, limits, settings)
-        engine = RuleEngine(store, changes, vectorizer, active, ClockCheck(all_tenants, clock))
-        assembler = Assembler(store, pipeline, settings)
-        return cls(
-            store=store,
-            all_tenants=all_tenants,
-            active_policy=active_policy,
-            adoption=active.adoption,
-            settings=settings,
-            clock=clock,
-            vectorizer=vectorizer,
-            pipeline=pipeline,
-            past=past or PastStates(settings, ranking),
-            writer=writer,
-            changes=changes,
-            proposals=Proposals(store, changes, settings),
-            recaller=Recaller(store, pipeline, settings),
-            feedback=FeedbackLog(store, settings),
-            assembler=assembler,
-            engine=engine,
-            working=WorkingMemory(store, vectorizer, limits, engine, settings),
-        )
+        #: The number of the adoption whose rules and limits these services use.
+        self.adoption = active.adoption
+        self.settings = settings = active.settings
+        self.vectorizer = vectorizer = vectorizer.on(store)
+        self.pipeline = Pipeline(store, vectorizer, settings, ranking)
+        self.past = past or PastStates(settings, ranking)
+        limits = Limits(settings, active.rules)
+        self.writer = MemoryWriter(store, vectorizer, limits, settings)
+        self.changes = Changes(store, vectorizer, limits, settings)
+        self.proposals = Proposals(store, self.changes, settings)
+        self.recaller = Recaller(store, self.pipeline, settings)
+        self.feedback = FeedbackLog(store, settings)
+        self.assembler = Assembler(store, self.pipeline, settings)
+        self.engine = RuleEngine(store, self.changes, vectorizer, active, ClockCheck(all_tenants, clock))
+        self.working = WorkingMemory(store, vectorizer, limits, self.engine, settings)
 
     def read_only(self) -> Services:
         """Return the services of the same store, which refuse changes."""
-        return replace(self, all_tenants=self.all_tenants.for_reading()).on(self.store.for_reading())
+        return self._of(self.store.for_reading(), self.all_tenants.for_reading())
 
     def on(self, store: Store) -> Services:
         """Return the services of another tenant's store, or of a part of this one."""
-        return Services.build(
-            store,
-            self.all_tenants,
-            self.vectorizer,
-            self.active_policy,
-            self.clock,
-            self.pipeline.options,
-            self.past,
-        )
+        return self._of(store, self.all_tenants)
+
+    def _of(self, store: Store, all_tenants: Store) -> Services:
+        options = self.pipeline.options
+        return Services(store, all_tenants, self.vectorizer, self.active_policy, self.clock, options, self.past)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, compress
@@ -13,19 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.storage.rows import UnwrittenUses
-from memotherm.storage.values import CandidateRow
 from memotherm.text.word_ids import WordIds, word_id
+
+#: How many columns the statement `candidates` has.
+_WIDTH = 11
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """The fields of `CandidateRow`, one column for each; rows are visible, so the space is not among them."""
+    """The fields of memories that ranking uses, one column for each; times in microseconds."""
 
     no: NDArray[np.int64]
+    #: The ranks of tier and priority.
     tier: NDArray[np.int64]
     priority: NDArray[np.int64]
     kind: Sequence[str]
     created_at: NDArray[np.int64]
+    #: NaN if it was never used.
     accessed_at: NDArray[np.float64]
     access_count: NDArray[np.float64]
     #: Returns the words of each as one text; most queries do not need them, so they may be read when it is called.
@@ -33,13 +36,14 @@ class Candidates:
     #: The numbers of the words of each, and of the fragments with which some of them begin.
     words: WordIds
     fragments: WordIds
+    #: The author of a message, empty if unknown, and the previous message of the thread, 0 if there is none.
     author: Sequence[str]
     previous: NDArray[np.int64]
 
     @classmethod
-    def of(cls, rows: Iterable[CandidateRow]) -> Self:
-        """Return rows as columns."""
-        columns = list(zip(*rows, strict=True)) or [()] * len(CandidateRow._fields)
+    def of(cls, rows: Iterable[Sequence[Any]]) -> Self:
+        """Return rows of the statement `candidates` as columns; all are visible, so the space is not among them."""
+        columns = list(zip(*rows, strict=True)) or [()] * _WIDTH
         no, _, tier, priority, kind, created_at, accessed_at, access_count, *others = columns
         texts, author, previous = others
         return cls(
@@ -54,7 +58,7 @@ class Candidates:
             WordIds.of(texts),
             WordIds.of_fragments(texts),
             author,
-            np.array(previous, np.int64),
+            np.array([number or 0 for number in previous], np.int64),
         )
 
     def __len__(self) -> int:
@@ -90,12 +94,6 @@ class Candidates:
 
 
 _columns = attrgetter(*(field.name for field in fields(Candidates)))
-
-
-def candidate_row(row: Sequence[Any]) -> CandidateRow:
-    """Return the candidate of a row of the statement `candidates`."""
-    accessed_at = math.nan if row[6] is None else row[6]
-    return CandidateRow._make([*row[:6], accessed_at, *row[7:10], row[10] or 0])
 
 
 def _selected(column: Any, passing: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - a column of any type

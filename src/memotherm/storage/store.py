@@ -32,13 +32,13 @@ from memotherm.model.clock import to_micros
 from memotherm.model.memory import author_of
 from memotherm.model.results import Problem
 from memotherm.storage.base import Claim
-from memotherm.storage.candidates import Candidates, candidate_row
+from memotherm.storage.candidates import Candidates
 from memotherm.storage.filters import hidden_rows, passing_rows
 from memotherm.storage.memories import MemoryStore
 from memotherm.storage.state import StateStore
-from memotherm.storage.statements import Statements
+from memotherm.storage.statements import Row, Statements
 from memotherm.storage.transaction import Transaction, indexed_words
-from memotherm.storage.values import CandidateRow, Identity, Prefetch, Record, Scores, Search, TextMatches
+from memotherm.storage.values import Identity, Prefetch, Record, Scores, Search, TextMatches
 from memotherm.text.content import pluralize
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class SearchStore(MemoryStore):
 
     def active(self, nos: Sequence[int]) -> Candidates:
         """Return those of some memories that are active, in any space and tier: the turns before a message."""
-        return Candidates.of(map(candidate_row, self._rows("candidates", nos=list(nos), now=_FIRST_MOMENT)))
+        return Candidates.of(self._rows("candidates", nos=list(nos), now=_FIRST_MOMENT))
 
     def pinned(self, search: Search) -> list[Record]:
         """Return the pinned memories of some spaces, oldest first, in any tier if they are active."""
@@ -149,7 +149,7 @@ class SearchStore(MemoryStore):
             ranks = {tier.rank for tier in search.tiers}
             rows = statements.rows("candidates", nos=list(nos), now=to_micros(search.now))
             rows = [row for row in rows if row[2] in ranks and row[1] in search.spaces]
-            candidates = Candidates.of(map(candidate_row, passing_rows(statements, rows, search)))
+            candidates = Candidates.of(passing_rows(statements, rows, search))
             candidates.add_uses(statements.unwritten)
             return candidates
 
@@ -157,20 +157,13 @@ class SearchStore(MemoryStore):
         return self._records("pinned", spaces=list(search.spaces), now=to_micros(search.now))
 
 
-def _row(record: Record) -> CandidateRow:
+def _row(record: Record) -> Row:
+    """Return a memory as a row of the statement `candidates`."""
     memory = record.memory
-    return CandidateRow(
-        no=record.no,
-        space=record.space,
-        tier=memory.tier.rank,
-        priority=memory.priority.rank,
-        kind=memory.kind,
-        created_at=to_micros(memory.created_at),
-        accessed_at=math.nan if memory.accessed_at is None else to_micros(memory.accessed_at),
-        access_count=memory.access_count,
-        text=indexed_words(memory.content, memory.tags),
-        author=author_of(memory),
-    )
+    accessed_at = None if memory.accessed_at is None else to_micros(memory.accessed_at)
+    ranks = record.space, memory.tier.rank, memory.priority.rank
+    times = to_micros(memory.created_at), accessed_at, memory.access_count
+    return (record.no, *ranks, memory.kind, *times, indexed_words(memory.content, memory.tags), author_of(memory), None)
 
 
 def _best(scores: Mapping[int, float], limit: int) -> Scores:

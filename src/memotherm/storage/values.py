@@ -154,27 +154,6 @@ class TextMatches(NamedTuple):
     frequencies: Mapping[str, int]
 
 
-class CandidateRow(NamedTuple):
-    """The fields of a memory that ranking uses; times in microseconds."""
-
-    no: int
-    space: int
-    #: The ranks of tier and priority.
-    tier: int
-    priority: int
-    kind: str
-    created_at: int
-    #: NaN if it was never used.
-    accessed_at: float
-    access_count: int
-    #: The words in the text index, separated by spaces.
-    text: str
-    #: The author of a message; empty if unknown.
-    author: str = ""
-    #: The previous message of the thread; 0 if there is none.
-    previous: int = 0
-
-
 class ReceiptRow(NamedTuple):
     """The receipt of a context, as it is stored."""
 

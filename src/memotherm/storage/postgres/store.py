@@ -21,7 +21,7 @@ from memotherm.model.results import Problem
 from memotherm.settings import Settings
 from memotherm.storage.base import MOST_SCOPES, Expected
 from memotherm.storage.base import Job as WriteJob
-from memotherm.storage.candidates import Candidates, candidate_row
+from memotherm.storage.candidates import Candidates
 from memotherm.storage.filters import passing_rows
 from memotherm.storage.memories import identity_of
 from memotherm.storage.postgres.check import check
@@ -333,7 +333,7 @@ class PostgresStore(Store):
             ranks = {tier.rank for tier in search.tiers}
             rows = [row for row in recall.candidates(statements, nos) if row[2] in ranks and row[1] in search.spaces]
             passing = passing_rows(statements, rows, search)
-            candidates = Candidates.of(candidate_row(row[:CANDIDATE_FIELDS]) for row in passing)
+            candidates = Candidates.of(row[:CANDIDATE_FIELDS] for row in passing)
             candidates.add_uses(statements.unwritten)
             return candidates
 
