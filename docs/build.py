@@ -26,8 +26,7 @@ from memotherm.operations.operation import Operation
 from memotherm.operations.parameters import Parameter, documented
 from memotherm.operations.table import OPERATIONS
 from memotherm.session import Session
-from memotherm.settings import FIELDS, GROUPS
-from memotherm.settings.schema import ESSENTIAL
+from memotherm.settings import FIELDS
 from memotherm.settings.sources import OTHER_NAMES
 from memotherm.tiers.policies import Policies
 from memotherm.tools import TOOLS
@@ -49,6 +48,31 @@ _SETS = {
 }
 _OURS = "memotherm"
 _MEASURES = ("any@1", "any@5", "all@5", "any@10", "nDCG@10", "MRR")
+
+#: The settings to look at first.
+_ESSENTIAL = (
+    *("store", "embedder", "key_file", "tokenizer", "redact", "hot_max_tokens", "recall_max_tokens"),
+    *("decision_cold_after_days", "cool_warm_days", "retention"),
+)
+#: The groups of settings by the first setting of each: its title, and what it is about.
+_GROUPS = {
+    "store": ("Store", "Where memories are stored, and how safely they are written."),
+    "embedder": ("Embedding", "What turns text into vectors, and what counts tokens."),
+    "default_tier": ("Memories", "What is accepted as a new memory, and where it starts."),
+    "fusion": ("Recall and ranking", "How candidates are found and ranked."),
+    "tiering": ("Tiers", "When compaction and recalls move memories between tiers."),
+    "recall_max_tokens": ("Context", "What a context contains."),
+    "hot_token_limit": (
+        "Sessions",
+        "The working memory of a session, and the flush before its context is compacted.",
+    ),
+    "cool_hot_days": (
+        "Maintenance and retention",
+        "What maintenance moves, hides and erases, in the whole store.",
+    ),
+    "notes_root": ("Notes", "How Markdown notes and transcripts are indexed and searched."),
+    "mcp_tools": ("Interfaces", "What the tools and the server offer, and to whom."),
+}
 
 _SETTINGS_HEAD = """\
 # Settings
@@ -326,12 +350,13 @@ def _table(title: str, theirs: str, ours: str, rows: list[tuple[str, str]]) -> s
 
 def settings_page() -> str:
     """Return a table of settings for each group, from their declarations."""
-    first = _settings_table([FIELDS[name] for name in ESSENTIAL])
+    first = _settings_table([FIELDS[name] for name in _ESSENTIAL])
     sections = [f"## The ten that matter most\n\n{first}\n"]
     names = list(FIELDS)
-    starts = [names.index(name) for name in GROUPS]
-    for (title, about), start, end in zip(GROUPS.values(), starts, [*starts[1:], len(names)], strict=True):
-        others = [FIELDS[name] for name in names[start:end] if name not in ESSENTIAL]
+    starts = [place for place, name in enumerate(names) if name in _GROUPS]
+    for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
+        title, about = _GROUPS[names[start]]
+        others = [FIELDS[name] for name in names[start:end] if name not in _ESSENTIAL]
         sections.append(f"## {title}\n\n{about}\n\n{_settings_table(others)}\n")
     return _SETTINGS_HEAD + "\n".join(sections)
 

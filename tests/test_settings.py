@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm.errors import SettingsError
-from memotherm.settings import FIELDS, GROUPS, SECRET_NAMES, Settings, default_store, embedder_keys, load, origins
+from memotherm.settings import FIELDS, SECRET_NAMES, Settings, default_store, embedder_keys, load, origins
 from memotherm.settings.paths import data_home, user_file
 from memotherm.settings.sources import described_settings
 
@@ -331,11 +331,9 @@ def test_one_word_sets_the_windows_of_retention(home: dict[str, str], project: P
 
 
 def test_settings_are_one_plain_value() -> None:
-    """Every setting belongs to one group, and a `Settings` can be hashed, compared, pickled and read by attribute."""
+    """A `Settings` can be hashed, compared, pickled and read by attribute."""
     settings = Settings(hot_token_limit=60)
 
-    assert next(iter(FIELDS)) == next(iter(GROUPS))
-    assert [name for name in FIELDS if name in GROUPS] == list(GROUPS)
     assert pickle.loads(pickle.dumps(settings)) == settings
     assert len({settings, Settings(hot_token_limit=60), Settings()}) == 2
     assert not hasattr(settings, "__dict__")

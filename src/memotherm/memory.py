@@ -14,6 +14,7 @@ from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk
+from memotherm.facade.capture import capture
 from memotherm.facade.correction import Correction
 from memotherm.facade.endings import Endings, renewed_anchors
 from memotherm.facade.queries import LARGEST_PAGE
@@ -25,16 +26,8 @@ from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import Clock, system_clock
-from memotherm.model.memory import (
-    ANCHORS,
-    FormatName,
-    MemoryFilters,
-    OrderName,
-    PriorityName,
-    ScopeFields,
-    TierName,
-    TierValue,
-)
+from memotherm.model.marks import ANCHORS
+from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName, TierValue
 from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
@@ -317,7 +310,7 @@ class Memotherm(Correction, Tasks):
             at: When it was said, if not now: a datetime, an ISO time, or "5m" (ago).
         """
         draft = Draft(content=content, kind=kind or "message", tags=tags, metadata=metadata, source=source)
-        captured = self._view.capture(draft, at, classify=kind is None)
+        captured = capture(self._view, draft, at, classify=kind is None)
         if kind is None and captured.memory is not None and is_by_user(metadata):
             apply_reports(self, captured.memory.content, self._view.now())
         return captured

@@ -21,8 +21,8 @@ from memotherm.notes.notes import Notes
 from memotherm.rest.app import application
 from memotherm.session import Session
 from memotherm.settings import FIELDS, Settings, load
-from memotherm.settings.schema import Boosts
 from memotherm.settings.sources import OTHER_NAMES
+from memotherm.settings.types import Boosts
 from tests.helpers import ROOT, opened
 
 Json = dict[str, Any]

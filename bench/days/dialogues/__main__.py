@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.days.counts import WAYS, summary
 from bench.days.host import Week, hold
-from memotherm.model.memory import doubtful_parts, outdated_sentences
+from memotherm.model.marks import doubtful_parts, outdated_sentences
 
 _FOLDER = Path(__file__).parent
 #: Languages with few dialogues share a project.

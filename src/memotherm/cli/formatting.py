@@ -14,7 +14,7 @@ from rich.text import Text
 
 from memotherm.cli.output import Titled, printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
-from memotherm.model.memory import ENDED_BY, SUPERSEDED_BY, doubtful_parts, ends_of
+from memotherm.model.marks import ENDED_BY, SUPERSEDED_BY, doubtful_parts, ends_of
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.model.reports import Status
 from memotherm.model.results import Conflict, Move, ScopeCount

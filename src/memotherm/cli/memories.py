@@ -14,7 +14,7 @@ from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
 from memotherm.model import Memory, Recall, Tier
-from memotherm.model.memory import ANCHORS, ENDS
+from memotherm.model.marks import ANCHORS, ENDS
 from memotherm.model.recall import SEARCH_COLD
 from memotherm.model.results import ScopeCount
 from memotherm.operations.codec import to_json

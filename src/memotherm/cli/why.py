@@ -10,7 +10,7 @@ import click
 from memotherm import Memory, Memotherm, NotFound
 from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output
-from memotherm.model.memory import SUPERSEDED_BY
+from memotherm.model.marks import SUPERSEDED_BY
 from memotherm.model.recall import HIT_THRESHOLD
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.operations.codec import to_json

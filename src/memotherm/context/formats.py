@@ -20,7 +20,8 @@ from html import escape
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority
-from memotherm.model.memory import Memory, author_of, doubtful_parts, ends_of
+from memotherm.model.marks import author_of, doubtful_parts, ends_of
+from memotherm.model.memory import Memory
 from memotherm.text.content import CLOSE, OPEN, escape_markers, title
 from memotherm.tiers.rules.properties import is_blocker
 

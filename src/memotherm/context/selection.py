@@ -11,7 +11,7 @@ from memotherm.context.forms import Candidate
 from memotherm.context.siblings import LONGEST_VERSION, split_siblings
 from memotherm.model import Memory, Priority
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import ANCHORS, outdated_sentences
+from memotherm.model.marks import ANCHORS, outdated_sentences
 from memotherm.model.reasons import Reason
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance

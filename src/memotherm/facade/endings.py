@@ -15,7 +15,7 @@ from memotherm.errors import InvalidInput, MemothermError
 from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.model import Hit, Memory, Priority, Tier
 from memotherm.model.actions import Action
-from memotherm.model.memory import ANCHORS, ENDS, ON_BRANCH, ends_of
+from memotherm.model.marks import ANCHORS, ENDS, ON_BRANCH, ends_of
 from memotherm.model.reasons import Reason
 from memotherm.recall.recaller import Found
 from memotherm.remember.capture import is_by_user

@@ -1,8 +1,7 @@
-"""The arguments of searches and listings, as the services take them."""
+"""A store as one scope sees it, and the arguments of searches and listings as the services take them."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any, Unpack, get_args
 from memotherm.errors import InvalidInput
 from memotherm.facade.services import Services
 from memotherm.model import Priority, Retention, Scope, Tier, Trust
-from memotherm.model.clock import as_moment, to_micros
+from memotherm.model.clock import as_moment, read_clock, to_micros
 from memotherm.model.memory import HISTORY, MemoryFilters, OrderName, TierName, placed_in, placement
 from memotherm.recall.mentioned import mentioned
 from memotherm.recall.values import Question
@@ -35,25 +34,48 @@ _MOST_SKIPPED = 1_000_000_000
 _LONGEST_CURSOR = 18
 
 
-class Queries(ABC):
-    """What a view makes of the arguments of a search or a listing."""
+class Queries:
+    """A store as one scope sees it, and the arguments of its searches and listings."""
 
-    __slots__ = ()
+    __slots__ = ("_services", "scope")
 
-    scope: Scope
+    def __init__(self, services: Services, scope: Scope) -> None:
+        self._services = services
+        self.scope = scope
 
     @property
-    @abstractmethod
     def services(self) -> Services:
-        """The services."""
+        """The services, with the rules and limits of the policy that is in force as far as was seen."""
+        self._services.active_policy.rules()
+        return self._last_services()
 
-    @abstractmethod
+    def _last_services(self) -> Services:
+        """Return the services with the policy that was read last, without reading: an event loop may call it."""
+        services = self._services
+        if services.adoption != services.active_policy.last.adoption:
+            services = self._services = services.on(services.store)
+        return services
+
     def now(self) -> datetime:
         """Return the time by the memory's clock."""
+        return read_clock(self._services.clock)
 
-    @abstractmethod
+    def spaces(self) -> tuple[int, ...]:
+        """Return the spaces whose memories the scope can see."""
+        return self.services.store.spaces(self.scope)
+
+    @property
+    def store_inside(self) -> Store:
+        """The store for what lies inside the scope: without a tenant, that is every tenant's."""
+        return self.services.all_tenants if self.scope.tenant is None else self.services.store
+
+    def spaces_inside(self) -> tuple[int, ...]:
+        """Return the spaces of the scope and of narrower ones, in `store_inside`."""
+        return self.store_inside.spaces_within(self.scope)
+
     def place(self, *, include_narrower: bool = False) -> tuple[Store, tuple[int, ...]]:
         """Return the store and the spaces of it that are read: what the scope sees, or the scope and narrower ones."""
+        return (self.store_inside, self.spaces_inside()) if include_narrower else (self.services.store, self.spaces())
 
     def question(
         self,

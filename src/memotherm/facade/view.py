@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from memotherm.context.assembler import Assembler, Request
@@ -18,7 +18,6 @@ from memotherm.facade.endings import (
     with_anchors,
     with_branch,
     with_checks,
-    with_heard_condition,
     with_package,
     written_condition,
 )
@@ -30,19 +29,18 @@ from memotherm.facade.queries import (
     require_limit,
     wanted_retentions,
 )
-from memotherm.facade.replacing import Replaced, replaced_by
 from memotherm.facade.services import Services
 from memotherm.model import Hit, Memory, Priority, Recall, Retention, Scope, Tier, Trust, Why
 from memotherm.model.actions import Action
-from memotherm.model.clock import as_moment, read_clock
-from memotherm.model.memory import ENDS, FormatName, TierName, placement
+from memotherm.model.clock import as_moment
+from memotherm.model.marks import ENDS
+from memotherm.model.memory import FormatName, TierName, placement
 from memotherm.model.recall import Feedback
-from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, ScopeCount
+from memotherm.model.results import Compaction, EventPage, Maintenance, Page, ScopeCount
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
 from memotherm.remember.authority import outranks, require_ids, require_visible
-from memotherm.remember.capture import is_by_user, prepared, repeated
 from memotherm.remember.draft import (
     Draft,
     checked_key,
@@ -53,11 +51,9 @@ from memotherm.remember.draft import (
     expiry,
     lifetime_of,
 )
-from memotherm.statements.kinds import classified, holds_until
 from memotherm.storage.store import Store
 from memotherm.storage.values import ACTIVE_ONLY, EVERY_TIER, Cause, EventFilter, Identity, Record, Search
 from memotherm.text.content import pluralize, require_content
-from memotherm.text.relative_days import due_day
 from memotherm.tiers.rules.retention import require_editable
 from memotherm.vectors.vectorizer import Progress
 
@@ -82,13 +78,12 @@ class Caller(NamedTuple):
 
 
 class View(Queries):
-    """A store as one scope sees it."""
+    """A store as one scope sees it, and what somebody does there."""
 
-    __slots__ = ("_own_space", "_services", "caller", "scope")
+    __slots__ = ("_own_space", "caller")
 
     def __init__(self, services: Services, scope: Scope, caller: Caller | None = None) -> None:
-        self._services = services
-        self.scope = scope
+        super().__init__(services, scope)
         #: Who asks; the interface says so, and no argument raises its trust.
         self.caller = caller or Caller()
         #: The number of the scope, once a receipt needed it.
@@ -104,19 +99,6 @@ class View(Queries):
         """The folder that the caller works in, whose project may be read; None for a server."""
         return self.caller.folder
 
-    @property
-    def services(self) -> Services:
-        """The services, with the rules and limits of the policy that is in force as far as was seen."""
-        self._services.active_policy.rules()
-        return self._last_services()
-
-    def _last_services(self) -> Services:
-        """Return the services with the policy that was read last, without reading: an event loop may call it."""
-        services = self._services
-        if services.adoption != services.active_policy.last.adoption:
-            services = self._services = services.on(services.store)
-        return services
-
     def refresh(self) -> None:
         """Read which policy is in force, before the rules run."""
         self.services.active_policy.refresh()
@@ -128,15 +110,6 @@ class View(Queries):
         if scope.tenant != self.scope.tenant:
             services = services.on(services.all_tenants.for_tenant(scope.tenant))
         return View(services, scope, self.caller)
-
-    @property
-    def store_inside(self) -> Store:
-        """The store for what lies inside the scope: without a tenant, that is every tenant's."""
-        return self.services.all_tenants if self.scope.tenant is None else self.services.store
-
-    def spaces_inside(self) -> tuple[int, ...]:
-        """Return the spaces of the scope and of narrower ones, in `store_inside`."""
-        return self.store_inside.spaces_within(self.scope)
 
     def read_only(self) -> View:
         """Return a view that refuses changes, and whose recalls are neither counted nor logged."""
@@ -188,17 +161,9 @@ class View(Queries):
         """Who the ledger says has asked for a change."""
         return self.caller.name or self.scope.agent or self.scope.user or "agent"
 
-    def now(self) -> datetime:
-        """Return the time by the memory's clock."""
-        return read_clock(self._services.clock)
-
     def cause(self, action: Action, why: str = "") -> Cause:
         """Return the cause of a change that is asked for now."""
         return Cause(action=action, at=self.now(), actor=self.actor, why=why, by=self.trust)
-
-    def spaces(self) -> tuple[int, ...]:
-        """Return the spaces whose memories the scope can see."""
-        return self.services.store.spaces(self.scope)
 
     def seen(self) -> Search:
         """Return what reads all active memories that the scope can see."""
@@ -394,55 +359,15 @@ class View(Queries):
 
     def remember(self, drafts: Sequence[Draft], forget: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Store drafts and delete memories, in one transaction."""
-        drafts = [self._placed(with_checks(draft, self.folder)) for draft in drafts]
+        drafts = [self.placed(with_checks(draft, self.folder)) for draft in drafts]
         return self.services.writer.remember(drafts, self.scope, self.cause(Action.REMEMBER, why), forget)
 
-    def _placed(self, draft: Draft) -> Draft:
+    def placed(self, draft: Draft) -> Draft:
         """Return a draft with the package of the folder, and its branch if that is kept apart."""
         if self.folder is None or (self.scope.user and not self.scope.project):
             return draft
         draft = with_package(draft, self.folder)
         return with_branch(draft, self.folder) if self.services.settings.branches_apart else draft
-
-    def capture(self, draft: Draft, at: datetime | str | None, *, classify: bool = False) -> Captured:
-        """Store a text of a conversation unless it says nothing; one that was said before is used once more.
-
-        With `classify`, its words decide its kind and whether it is stored for the user, and questions are left out.
-        """
-        services, now, scope = self.services, self.now(), self.scope
-        replaced = Replaced()
-        if isinstance(draft.content, str) and is_by_user(draft.metadata) and draft.kind != "task":
-            replaced = replaced_by(self, draft.content, _session_of(draft) or scope.session)
-        content = f"{replaced.about}\n{draft.content}" if replaced.about else draft.content
-        text, metadata, result = prepared(content, draft.metadata, scope.project, services.settings)
-        if result.status == "skipped":
-            return result
-        if classify and isinstance(text, str):
-            kind = classified(text, by_user=is_by_user(metadata))
-            if kind.question:
-                return replace(result, status="skipped", why="nothing but a question")
-            draft = replace(draft, kind=kind.name, tags=(*draft.tags, *kind.tags))
-            if kind.about_user and scope.user and scope.session is None:
-                scope = scope.of_user()
-        before = services.store.seq()
-        state = {} if at is None else {"created_at": min(as_moment(at, "at", now), now)}
-        draft = replace(draft, content=text, metadata=metadata, state=state)
-        if isinstance(text, str):
-            draft = _dated(draft, text, state.get("created_at", now).date())
-            if self.folder is not None and draft.kind != "task" and draft.valid_until is None:
-                draft = with_heard_condition(draft, text, self.folder)
-        if isinstance(text, str) and services.settings.duplicate_window_hours:
-            same = repeated(services.store, scope, text, now)
-            draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
-        memory = services.writer.capture(
-            self._placed(draft), scope, replace(self.cause(Action.REMEMBER), at=now), replaced.parts
-        )
-        if memory is None:
-            return replace(
-                result, status="skipped", why="it was forgotten or corrected here; `remember` stores it again"
-            )
-        new = memory.version > before and memory.access_count == 0
-        return replace(result, status="stored" if new else "duplicate", memory=memory)
 
     def context(
         self,
@@ -483,10 +408,6 @@ class View(Queries):
             raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
         spaces = (*spaces, *self.spaces_inside())
         return log.give([log.named(spaces, recall_id, now)], records, answer, spaces, moment)
-
-    def place(self, *, include_narrower: bool = False) -> tuple[Store, tuple[int, ...]]:
-        """Return the store and the spaces of it that are read: what the scope sees, or the scope and narrower ones."""
-        return (self.store_inside, self.spaces_inside()) if include_narrower else (self.services.store, self.spaces())
 
     def page(self, limit: int, *, include_narrower: bool, **arguments: Any) -> Page:  # noqa: ANN401 - of `listing`
         """Return a page of a listing."""
@@ -605,17 +526,3 @@ def _whereabouts(scope: Scope, counts: Sequence[ScopeCount]) -> str:
     more = [f"and {len(largest) - _MOST_NAMED} more scopes"] if len(largest) > _MOST_NAMED else []
     total = pluralize(sum(count.memories for count in largest), "memory")
     return f"{total} in scopes narrower than this one ({scope}): {', '.join([*named, *more])}"
-
-
-def _dated(draft: Draft, text: str, written: date) -> Draft:
-    """Return a draft with the day that its text names: the deadline of a task, or the end of what holds until then."""
-    if draft.kind != "task":
-        return replace(draft, valid_until=holds_until(text, written))
-    due = due_day(text, written)
-    # When its deadline has passed, a task is still open.
-    return draft if due is None else replace(draft, metadata={"due": due.isoformat(), **(draft.metadata or {})})
-
-
-def _session_of(draft: Draft) -> object:
-    """Return the session that the metadata of a text of a conversation name; None if they do not."""
-    return draft.metadata.get("session") if isinstance(draft.metadata, Mapping) else None

@@ -37,7 +37,8 @@ from memotherm.hooks.spool import Job, Spool, destination, locked, session_key
 from memotherm.hooks.turns import Transcripts, contents_of, turns_of
 from memotherm.model import Scope
 from memotherm.model.clock import Clock, read_clock, system_clock
-from memotherm.model.memory import ANCHORS, SUMMARY
+from memotherm.model.marks import ANCHORS
+from memotherm.model.memory import SUMMARY
 from memotherm.model.results import Captured
 from memotherm.model.summary import SUMMARY_KEYS, sources, summary_of
 from memotherm.notes.placement import local_day

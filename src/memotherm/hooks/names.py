@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from memotherm.hooks.calls import names_none
 from memotherm.hooks.events import HookEvent, Options
 from memotherm.hooks.quick import names_file, save_names
-from memotherm.model.memory import ANCHORS
+from memotherm.model.marks import ANCHORS
 from memotherm.settings import Settings, default_store
 from memotherm.settings.paths import user_file
 from memotherm.text.tool_calls import ToolCall

@@ -11,7 +11,7 @@ from typing import Any
 
 from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Trust
-from memotherm.model.memory import ENDED_BY, ENDS, ends_of
+from memotherm.model.marks import ENDED_BY, ENDS, ends_of
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Record
 

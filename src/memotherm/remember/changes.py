@@ -10,7 +10,8 @@ from typing import Any
 from memotherm.errors import Forbidden, InvalidInput, MemothermError, NotFound, StaleWrite
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
-from memotherm.model.memory import ENDED_BY, ENDS, ends_of, placed_in
+from memotherm.model.marks import ENDED_BY, ENDS, ends_of
+from memotherm.model.memory import placed_in
 from memotherm.remember.authority import (
     require_authority,
     require_ids,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Memory, Retention, Scope
-from memotherm.model.memory import outdated_sentences
+from memotherm.model.marks import outdated_sentences
 from memotherm.model.results import Conflict
 from memotherm.remember.authority import outranks, require_visible
 from memotherm.remember.changes import archive_superseded

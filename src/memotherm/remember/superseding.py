@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from memotherm.model import Memory, Scope, Tier
 from memotherm.model.actions import Action
-from memotherm.model.memory import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, doubtful_parts, outdated_sentences
+from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, doubtful_parts, outdated_sentences
 from memotherm.remember.authority import outranks
 from memotherm.remember.proposals import propose_decision
 from memotherm.statements.replacing import is_all_of

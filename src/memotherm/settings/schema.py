@@ -2,183 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
 
-from memotherm.errors import SettingsError
-
-#: The longest time window, about a hundred years.
-MAX_DAYS = 36_525
-
-_TRUE = {"1", "true", "yes", "on"}
-_FALSE = {"0", "false", "no", "off"}
-
-#: The user, password and key in an address.
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@|(?<=[?&])(password|key)=[^&#]*")
-
-
-class Boosts(NamedTuple):
-    """What each priority adds to the score of a memory."""
-
-    pinned: float = 1.0
-    critical: float = 0.3
-    important: float = 0.15
-    normal: float = 0.0
-    low: float = -0.1
-
-
-class Secret(str):
-    """A setting that stays in the process: it is not printed, hashed, sent or written to a file."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return repr(public(self))
-
-
-class Address(str):
-    """The address of a store or service; it is printed and hashed without the credentials in it."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return repr(public(self))
-
-
-def public(value: Any) -> Any:  # noqa: ANN401 - the value of any setting
-    """Return the value of a setting as others may see it: "(set)" for a secret, an address without credentials."""
-    if isinstance(value, Secret):
-        return "(set)" if value else ""
-    return _CREDENTIALS.sub("", value) if isinstance(value, Address) else value
-
-
-def setting(
-    default: Any,  # noqa: ANN401 - the type is that of the annotated field
-    description: str,
-    *,
-    low: float = 0,
-    high: float = float("inf"),
-    choices: tuple[str, ...] = (),
-    project: bool | tuple[object, ...] = False,
-    files: bool = True,
-) -> Any:  # noqa: ANN401
-    """Declare a setting.
-
-    Args:
-        default: The default value; its type decides how a value is read.
-        description: One sentence for the reference page.
-        low: The minimum of a number.
-        high: The maximum of a number.
-        choices: The allowed words; empty allows any text.
-        project: Whether a project's settings file may set it without trust; a tuple allows only these values.
-        files: Whether a settings file may set it.
-    """
-    metadata = {
-        "description": description,
-        "low": low,
-        "high": high,
-        "choices": choices,
-        "project": project,
-        "files": files,
-    }
-    return field(default=default, metadata=metadata)
-
-
-def project_may_set(declared: Field[Any], value: object) -> bool:
-    """Return whether a project's settings file may give a setting this value without trust."""
-    allowed: bool | tuple[object, ...] = declared.metadata["project"]
-    return allowed if isinstance(allowed, bool) else value in allowed
-
-
-def checked(declared: Field[Any], value: object) -> object:
-    """Return the value in the type of the setting, or raise `SettingsError`."""
-    name, default = declared.name, declared.default
-    if isinstance(default, bool):
-        return as_bool(name, value)
-    if isinstance(default, int | float):
-        return _as_number(declared, value)
-    if isinstance(default, Boosts):
-        return _as_boosts(declared, value)
-    if isinstance(default, tuple):
-        return _as_words(name, value)
-    if not isinstance(value, str):
-        # A number can be a secret as well.
-        given = f"a {type(value).__name__}" if isinstance(default, Secret) else repr(value)
-        raise SettingsError(f"{name} must be text, not {given}")
-    choices = declared.metadata["choices"]
-    if choices and value not in choices:
-        raise SettingsError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
-    if name == "retention":
-        _retention_days(value)
-    kind = type(default) if isinstance(default, str) else str
-    return kind(value)
-
-
-def as_bool(name: str, value: object) -> bool:
-    """Return a truth value, which the environment gives as text."""
-    if isinstance(value, bool):
-        return value
-    word = str(value).strip().lower()
-    if word in _TRUE | _FALSE:
-        return word in _TRUE
-    raise SettingsError(f"{name} must be true or false, not {value!r}")
-
-
-def _as_number(declared: Field[Any], value: object) -> float:
-    name = declared.name
-    whole = declared.type == "int"
-    try:
-        number = int(str(value)) if whole else float(str(value))
-    except ValueError:
-        raise SettingsError(f"{name} must be a {'whole ' if whole else ''}number, not {value!r}") from None
-    low, high = declared.metadata["low"], declared.metadata["high"]
-    if not low <= number <= high:
-        bounds = f"at least {low}" if high == float("inf") else f"between {low} and {high}"
-        raise SettingsError(f"{name} must be {bounds}, not {value!r}")
-    return number
-
-
-def _as_boosts(declared: Field[Any], value: object) -> Boosts:
-    """Return numbers by priority, from a table or from text such as `critical=0.5, low=-0.2`; the others stay."""
-    if isinstance(value, Boosts):
-        value = value._asdict()
-    if isinstance(value, str):
-        value = {name: number for name, _, number in (entry.partition("=") for entry in value.split(","))}
-    names = Boosts._fields
-    if not isinstance(value, Mapping) or not {str(name).strip() for name in value} <= set(names):
-        raise SettingsError(f"{declared.name} must be numbers by priority ({', '.join(names)}), not {value!r}")
-    return Boosts(**{str(name).strip(): _as_number(declared, number) for name, number in value.items()})
-
-
-def _as_words(name: str, value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = [word.strip() for word in value.split(",") if word.strip()]
-    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
-        raise SettingsError(f"{name} must be a list of words, not {value!r}")
-    return tuple(value)
-
+from memotherm.settings.types import MAX_DAYS, Address, Boosts, Secret, checked, retention_days, setting
 
 #: The properties of the settings that `retention` sets.
 RETENTION_WINDOWS = frozenset({"archive_after_days", "delete_after_days", "grace_days"})
-_RETENTION = {"off": "0/0/7", "standard": "90/60/7"}
-
-
-@functools.lru_cache(maxsize=16)
-def _retention_days(text: str) -> list[float]:
-    """Return the three windows that a value of `retention` means."""
-    try:
-        days = [float(window) for window in _RETENTION.get(text, text).split("/")]
-    except ValueError:
-        days = []
-    if len(days) != 3 or not all(0 <= window <= MAX_DAYS for window in days):
-        raise SettingsError(
-            f"retention must be off, standard, or the days until a memory is archived, deleted and purged, such as "
-            f"90/60/7 (each at most {MAX_DAYS}), not {text!r}"
-        )
-    return days
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -466,44 +295,20 @@ class Settings:
     @property
     def archive_after_days(self) -> float:
         """Days without use after which a memory is archived; 0: never."""
-        return _retention_days(self.retention)[0]
+        return retention_days(self.retention)[0]
 
     @property
     def delete_after_days(self) -> float:
         """Days after which an archived memory is deleted; 0: never."""
-        return _retention_days(self.retention)[1]
+        return retention_days(self.retention)[1]
 
     @property
     def grace_days(self) -> float:
         """Days in which a deleted memory can be restored before maintenance purges it."""
-        return _retention_days(self.retention)[2]
+        return retention_days(self.retention)[2]
 
 
 #: Every setting by its name, group by group.
 FIELDS = {declared.name: declared for declared in fields(Settings)}
 #: Settings whose value stays in the process.
 SECRET_NAMES = frozenset(name for name, declared in FIELDS.items() if isinstance(declared.default, Secret))
-#: The settings to look at first, for the reference page.
-ESSENTIAL = (
-    *("store", "embedder", "key_file", "tokenizer", "redact", "hot_max_tokens", "recall_max_tokens"),
-    *("decision_cold_after_days", "cool_warm_days", "retention"),
-)
-#: The groups of the reference page by the first setting of each: its title, and what it is about.
-GROUPS = {
-    "store": ("Store", "Where memories are stored, and how safely they are written."),
-    "embedder": ("Embedding", "What turns text into vectors, and what counts tokens."),
-    "default_tier": ("Memories", "What is accepted as a new memory, and where it starts."),
-    "fusion": ("Recall and ranking", "How candidates are found and ranked."),
-    "tiering": ("Tiers", "When compaction and recalls move memories between tiers."),
-    "recall_max_tokens": ("Context", "What a context contains."),
-    "hot_token_limit": (
-        "Sessions",
-        "The working memory of a session, and the flush before its context is compacted.",
-    ),
-    "cool_hot_days": (
-        "Maintenance and retention",
-        "What maintenance moves, hides and erases, in the whole store.",
-    ),
-    "notes_root": ("Notes", "How Markdown notes and transcripts are indexed and searched."),
-    "mcp_tools": ("Interfaces", "What the tools and the server offer, and to whom."),
-}

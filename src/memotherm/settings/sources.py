@@ -18,17 +18,8 @@ from typing import Any
 
 from memotherm.errors import SettingsError
 from memotherm.settings.paths import PREFIX, user_file
-from memotherm.settings.schema import (
-    FIELDS,
-    Address,
-    Boosts,
-    Secret,
-    Settings,
-    as_bool,
-    checked,
-    project_may_set,
-    public,
-)
+from memotherm.settings.schema import FIELDS, Settings
+from memotherm.settings.types import Address, Boosts, Secret, as_bool, checked, project_may_set, public
 
 #: Environment variables with the prefix that are not settings.
 _RESERVED = {"HOME", "DATA", "VECTORS"}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from memotherm.model import Event, Memory, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
-from memotherm.model.memory import OUTDATED, PERHAPS_OUTDATED
+from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED
 from memotherm.model.reports import Batch
 from memotherm.model.results import ScopeCount, TierCount
 from memotherm.storage.base import StoreBase

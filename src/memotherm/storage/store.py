@@ -29,7 +29,7 @@ import numpy as np
 from memotherm.errors import InvalidInput
 from memotherm.model import Priority, Retention, Scope
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import author_of
+from memotherm.model.marks import author_of
 from memotherm.model.results import Problem
 from memotherm.storage.base import Claim
 from memotherm.storage.candidates import Candidates

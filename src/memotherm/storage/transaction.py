@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
-from memotherm.model.memory import OUTDATED, PERHAPS_OUTDATED, SUMMARY, SUPERSEDED_BY, author_of
+from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, author_of
+from memotherm.model.memory import SUMMARY
 from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
 from memotherm.storage.rows import (
     changes_between,

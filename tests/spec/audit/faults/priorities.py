@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from memotherm import Priority, Tier
-from memotherm.settings.schema import Boosts
+from memotherm.settings.types import Boosts
 from tests.spec.audit.faults.breaks import (
     MANY,
     Fault,

@@ -1,0 +1,139 @@
+"""Capture: what a text of a conversation is stored as, and which older memories it replaces a part of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from memotherm.facade.endings import with_heard_condition
+from memotherm.model import Memory, Tier
+from memotherm.model.actions import Action
+from memotherm.model.clock import as_moment
+from memotherm.model.memory import SUMMARY
+from memotherm.model.results import Captured
+from memotherm.remember.capture import is_by_user, prepared, repeated
+from memotherm.remember.draft import Draft
+from memotherm.statements.kinds import classified, holds_until
+from memotherm.statements.replacing import denies, is_bare, may_change, replaced_part, says_change, values_of
+from memotherm.text.claims import MOST_CHARS
+from memotherm.text.relative_days import due_day
+
+if TYPE_CHECKING:
+    from memotherm.facade.view import View
+
+#: How many older memories are looked at.
+_MOST_HITS = 6
+#: The lowest score of one that is meant, without words for a change and with them, and its share of the best one.
+_MIN_SCORE, _MIN_SCORE_CHANGED = 0.5, 0.2
+_MIN_SHARE = 0.5
+#: How long a turn can answer the one before.
+_TURN = timedelta(hours=1)
+
+
+class _Replaced(NamedTuple):
+    """What a turn replaces."""
+
+    #: What the turn answers, if its words alone do not tell what it is about.
+    about: str = ""
+    #: The ids of the memories of which it replaces a part, each with that part.
+    parts: Mapping[str, str] = {}
+
+
+def capture(view: View, draft: Draft, at: datetime | str | None, *, classify: bool = False) -> Captured:
+    """Store a text of a conversation unless it says nothing; one that was said before is used once more.
+
+    With `classify`, its words decide its kind and whether it is stored for the user, and questions are left out.
+    """
+    services, now, scope = view.services, view.now(), view.scope
+    replaced = _Replaced()
+    if isinstance(draft.content, str) and is_by_user(draft.metadata) and draft.kind != "task":
+        named = draft.metadata.get("session") if isinstance(draft.metadata, Mapping) else None
+        replaced = _replaced_by(view, draft.content, named or scope.session)
+    content = f"{replaced.about}\n{draft.content}" if replaced.about else draft.content
+    text, metadata, result = prepared(content, draft.metadata, scope.project, services.settings)
+    if result.status == "skipped":
+        return result
+    state = {} if at is None else {"created_at": min(as_moment(at, "at", now), now)}
+    draft = replace(draft, content=text, metadata=metadata, state=state)
+    if isinstance(text, str):
+        if classify:
+            kind = classified(text, by_user=is_by_user(metadata))
+            if kind.question:
+                return replace(result, status="skipped", why="nothing but a question")
+            draft = replace(draft, kind=kind.name, tags=(*draft.tags, *kind.tags))
+            if kind.about_user and scope.user and scope.session is None:
+                scope = scope.of_user()
+        draft = _dated(draft, text, state.get("created_at", now).date())
+        if view.folder is not None and draft.kind != "task" and draft.valid_until is None:
+            draft = with_heard_condition(draft, text, view.folder)
+        if services.settings.duplicate_window_hours:
+            same = repeated(services.store, scope, text, now)
+            draft = draft if same is None else replace(draft, content=same.content, kind=same.kind)
+    before = services.store.seq()
+    cause = replace(view.cause(Action.REMEMBER), at=now)
+    memory = services.writer.capture(view.placed(draft), scope, cause, replaced.parts)
+    if memory is None:
+        return replace(result, status="skipped", why="it was forgotten or corrected here; `remember` stores it again")
+    new = memory.version > before and memory.access_count == 0
+    return replace(result, status="stored" if new else "duplicate", memory=memory)
+
+
+def _dated(draft: Draft, text: str, written: date) -> Draft:
+    """Return a draft with the day that its text names: the deadline of a task, or the end of what holds until then."""
+    if draft.kind != "task":
+        return replace(draft, valid_until=holds_until(text, written))
+    due = due_day(text, written)
+    # When its deadline has passed, a task is still open.
+    return draft if due is None else replace(draft, metadata={"due": due.isoformat(), **(draft.metadata or {})})
+
+
+def _replaced_by(view: View, text: str, session: object) -> _Replaced:
+    """Return what a turn of a user replaces; `session` is the name of its conversation, or None.
+
+    A turn such as "no, 14" answers the turn before.
+    """
+    said = text.partition("\n")[0]
+    if not may_change(said) or classified(said).name == "rule":
+        return _Replaced()
+    own = _parts(view, said, "", "")
+    if (own and not is_bare(said)) or not says_change(said):
+        return _Replaced(parts=own)
+    before = _before(view, session)
+    about, _, answered = before.content.partition("\n") if before is not None else ("", "", "")
+    parts = own | _parts(view, said, about, answered) if about else own
+    return _Replaced(about if parts or denies(said) else "", parts)
+
+
+def _parts(view: View, said: str, about: str, answered: str) -> dict[str, str]:
+    """Return the ids of the memories of which a turn replaces a part, each with that part."""
+    query = f"{about}\n{said}" if about else said
+    question = view.question(query, tuple(Tier), min_score=0.0)
+    found = view.services.recaller.search(question, _MOST_HITS)
+    least = _MIN_SCORE_CHANGED if says_change(said) else _MIN_SCORE
+    if found.hits:
+        least = max(least, _MIN_SHARE * found.hits[0].score)
+    hits = [hit for hit in (*found.pinned, *found.hits) if _may_be_meant(hit.memory)]
+    counts = Counter(word for hit in hits for word in values_of(hit.memory.content).words)
+    frequent = frozenset(word for word, count in counts.items() if 2 * count > len(hits) > 2)
+    parts = {
+        hit.memory.id: replaced_part(said, hit.memory.content, about, frequent, answered, told=hit.score >= least)
+        for hit in hits
+    }
+    return {memory_id: part for memory_id, part in parts.items() if part}
+
+
+def _may_be_meant(memory: Memory) -> bool:
+    return memory.kind != SUMMARY and len(memory.content) <= MOST_CHARS
+
+
+def _before(view: View, session: object) -> Memory | None:
+    """Return the memory of the turn before in a conversation; None if it was not stored, or long ago."""
+    if not isinstance(session, str):
+        return None
+    store, search = view.listing(where={"session": session})
+    found = store.find(replace(search, limit=1))
+    recent = (record.memory for record in found if view.now() - record.memory.created_at <= _TURN)
+    return next(recent, None)
