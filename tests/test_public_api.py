@@ -241,7 +241,16 @@ def test_async_verbs_are_awaited() -> None:
         if not name.startswith("__") and not inspect.iscoroutinefunction(verb)
     }
 
-    assert at_once <= {"for_user", "notes", "read_only", "scoped", "session"}
+    assert at_once <= {"by", "for_user", "in_folder", "notes", "read_only", "scoped", "session"}
+
+
+def test_another_view_of_the_async_face_is_async(tmp_path: Path) -> None:
+    """What returns the same memory seen in another way returns it with verbs that are awaited."""
+    with memotherm.open(tmp_path / "store.db", embedder="none", scope=memotherm.Scope(user="ana")) as mem:
+        face = AsyncMemotherm(mem)
+        views = (face.by("person"), face.in_folder(tmp_path), face.read_only(), face.for_user(), face.scoped(agent="a"))
+
+    assert [type(each) for each in views] == [AsyncMemotherm] * 5
 
 
 def test_the_async_face_has_the_same_groups(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 
 from memotherm.errors import StoreClosed
 from memotherm.memory import Memotherm
+from memotherm.model import Trust
 from memotherm.model.memory import ScopeFields
 from memotherm.model.process import OwnProcess
 from memotherm.notes.notes import Notes
@@ -171,6 +172,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     feedback = _off_thread(Memotherm.feedback)
     get = _off_thread(Memotherm.get)
     verify = _off_thread(Memotherm.verify)
+    stale = _off_thread(Memotherm.stale)
     select = _off_thread(Memotherm.select)
     amend = _off_thread(Memotherm.amend)
     alias = _off_thread(Memotherm.alias)
@@ -235,6 +237,14 @@ class AsyncMemotherm(_Derived[Memotherm]):
     def for_user(self) -> AsyncMemotherm:
         """Return the same store seen from the scope of the user alone; closing it does not close the store."""
         return AsyncMemotherm(self.sync.for_user(), self._executor)
+
+    def in_folder(self, folder: str | PathLike[str]) -> AsyncMemotherm:
+        """Return the same memory for somebody who works in a folder."""
+        return AsyncMemotherm(self.sync.in_folder(folder), self._executor)
+
+    def by(self, trust: Trust | str | None = None, name: str = "") -> AsyncMemotherm:
+        """Return the same memory for an interface in front of a person, an agent or another source."""
+        return AsyncMemotherm(self.sync.by(trust, name), self._executor)
 
     async def close(self) -> None:
         """Close the store and the threads; calling it twice, or in a forked process, is harmless."""
