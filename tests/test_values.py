@@ -25,7 +25,12 @@ MODULES = (
     *(memotherm.model, memotherm.model.results, memotherm.context),
     *(memotherm.notes.flush, memotherm.notes.imports, memotherm.notes.values),
 )
-CLASSES = {name for module in MODULES for name in module.__all__ if dataclasses.is_dataclass(getattr(module, name))}
+CLASSES = {
+    name
+    for module in MODULES
+    for name, value in vars(module).items()
+    if dataclasses.is_dataclass(value) and name in getattr(module, "__all__", (name,))
+}
 _LONG = "An otter sleeps on its back.\nIt holds hands, so that it does not drift away from the raft. " * 20
 
 

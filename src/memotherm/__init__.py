@@ -145,7 +145,7 @@ if not TYPE_CHECKING:
 
             for home in _HOMES:
                 module = import_module(f"memotherm.{home}")
-                if name in module.__all__:
+                if hasattr(module, name):
                     return globals().setdefault(name, getattr(module, name))
         raise AttributeError(f"module 'memotherm' has no attribute {name!r}")
 

@@ -26,8 +26,6 @@ from memotherm.text.tool_calls import ToolCall
 if TYPE_CHECKING:
     from memotherm.notes.flush import Flush
 
-__all__ = ["Session"]
-
 #: The facade; a type variable, because the facade is made of sessions and not the other way round.
 M = TypeVar("M")
 

@@ -12,30 +12,6 @@ from typing import Any, Literal, Self, TypedDict
 from memotherm.errors import InvalidInput
 from memotherm.model.value import Value
 
-__all__ = [
-    "HISTORY",
-    "KNOWN_KINDS",
-    "SCOPE_FIELDS",
-    "SUMMARY",
-    "FormatName",
-    "Memory",
-    "MemoryFilters",
-    "OrderName",
-    "Priority",
-    "PriorityName",
-    "Retention",
-    "RetentionName",
-    "Scope",
-    "ScopeFields",
-    "Tier",
-    "TierName",
-    "TierValue",
-    "Trust",
-    "TrustName",
-    "placed_in",
-    "placement",
-]
-
 TierName = Literal["hot", "warm", "cold"]
 PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
 #: A priority by its name or number.

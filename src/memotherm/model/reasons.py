@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from memotherm.model.value import Value
 
-__all__ = ["Reason", "words_of"]
-
 #: The words for each code; the details of a reason take the places of the braces.
 WORDS: Mapping[str, str] = {
     # Why a memory was considered.

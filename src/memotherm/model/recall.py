@@ -11,19 +11,6 @@ from typing import Any
 from memotherm.model.memory import Memory, Scope, Tier
 from memotherm.model.value import Value
 
-__all__ = [
-    "HIT_THRESHOLD",
-    "SEARCH_COLD",
-    "USE_WINDOW",
-    "Feedback",
-    "Hit",
-    "Recall",
-    "TimedRecall",
-    "UseKind",
-    "Why",
-]
-
-
 #: Metrics count a recall as answered from this relevance on.
 HIT_THRESHOLD = 0.35
 #: The end of a hint that cold has better matches: how to see them.

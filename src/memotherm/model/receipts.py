@@ -11,8 +11,6 @@ from memotherm.model.memory import Scope
 from memotherm.model.reasons import Reason, words_of
 from memotherm.model.value import Value
 
-__all__ = ["KeptEntry", "KeptReceipt", "ReceiptAnswer", "ReceiptPage", "SentContext", "SentPart"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class KeptEntry(Value):

@@ -11,19 +11,6 @@ from memotherm.model.receipts import KeptReceipt
 from memotherm.model.results import Event, LoggedRecall, TierCount
 from memotherm.model.value import Value
 
-__all__ = [
-    "Activity",
-    "Batch",
-    "Durations",
-    "Erased",
-    "Everything",
-    "Heat",
-    "Metrics",
-    "Status",
-    "TierPoint",
-    "Uses",
-]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Heat(Value):

@@ -10,29 +10,6 @@ from typing import Any, Literal
 from memotherm.model.memory import Memory, Retention, Scope, Tier
 from memotherm.model.value import Value
 
-__all__ = [
-    "Captured",
-    "Compaction",
-    "Conflict",
-    "Cooled",
-    "Event",
-    "EventPage",
-    "LoggedRecall",
-    "Maintenance",
-    "Match",
-    "Move",
-    "Page",
-    "Problem",
-    "ScopeCount",
-    "Selection",
-    "SessionStatus",
-    "SkippedEvent",
-    "Spill",
-    "Suggestion",
-    "TierCount",
-    "Undone",
-]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Move(Value):
