@@ -16,7 +16,8 @@ from memotherm import errors
 from memotherm.cli.app import SECTIONS, app
 from memotherm.facade.bulk import Bulk
 from memotherm.facade.inspection import Inspection, Receipts
-from memotherm.facade.upkeep import Keys, Upkeep
+from memotherm.facade.keys import Keys
+from memotherm.facade.upkeep import Upkeep
 from memotherm.memory import Memotherm
 from memotherm.model import SCOPE_FIELDS
 from memotherm.model.names import known_name

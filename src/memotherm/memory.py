@@ -18,9 +18,8 @@ from memotherm.facade.capture import capture
 from memotherm.facade.correction import Correction
 from memotherm.facade.endings import Endings, renewed_anchors
 from memotherm.facade.queries import LARGEST_PAGE
-from memotherm.facade.reports import apply_reports
 from memotherm.facade.services import Services
-from memotherm.facade.tasks import Tasks
+from memotherm.facade.tasks import Tasks, apply_reports
 from memotherm.facade.undoing import undo_event
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
@@ -47,13 +46,12 @@ from memotherm.vectors.vectorizer import Progress, Vectorizer
 if TYPE_CHECKING:
     # Loaded by the methods that use them: a recall needs neither notes nor policies nor reports.
     from memotherm.facade.inspection import Inspection, Receipts
+    from memotherm.facade.keys import Keys
     from memotherm.facade.note_folders import NoteFolders
-    from memotherm.facade.upkeep import Keys, Upkeep
+    from memotherm.facade.upkeep import Upkeep
     from memotherm.model.reports import Erased, Metrics, Status
     from memotherm.notes.notes import Notes
     from memotherm.tiers.policies import Policies
-
-__all__ = ["Memotherm"]
 
 
 class Memotherm(Correction, Tasks):
@@ -128,7 +126,7 @@ class Memotherm(Correction, Tasks):
     @property
     def keys(self) -> Keys:
         """The API keys of the server."""
-        from memotherm.facade.upkeep import Keys
+        from memotherm.facade.keys import Keys
 
         return Keys(self.store.key_value("api-keys"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Literal, cast
@@ -12,7 +13,6 @@ from memotherm.context.standing import START_TOKENS
 from memotherm.context.values import Context
 from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.facade.queries import LARGEST_PAGE, cursor_number, require_limit
-from memotherm.facade.timeline import activities
 from memotherm.facade.undoing import BATCHES
 from memotherm.facade.view import NUMBER, View
 from memotherm.hooks.spool import erase_jobs, user_spool
@@ -24,10 +24,13 @@ from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage, SentContext
 from memotherm.model.reports import Activity, Batch, Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
 from memotherm.model.results import ScopeCount, SessionStatus
+from memotherm.notes.placement import local_day
 from memotherm.recall.past import state_at
 from memotherm.remember import export_scope
 from memotherm.remember.draft import checked_key, list_keys
+from memotherm.settings import Settings
 from memotherm.text.content import pluralize
+from memotherm.text.phrases import sentences
 from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import decay, heat
 from memotherm.tiers.tier_history import metrics as measured
@@ -40,6 +43,8 @@ _MOST_POINTS = 1000
 _AT_A_BUDGET = ("budget", "frame", "low", "on_pinned_overflow")
 #: How much of a memory its neighbours are searched by.
 _LIKENESS_CHARS = 2000
+#: The most characters of the title of a session.
+_TITLE_CHARS = 90
 
 
 class Inspection:
@@ -193,7 +198,7 @@ class Inspection:
         view = self._view
         store, search = view.listing(since=since, until=until, include_narrower=True)
         found = store.each(replace(search, limit=LARGEST_PAGE))
-        return activities((record.memory for record in found), view.services.settings)
+        return _activities((record.memory for record in found), view.services.settings)
 
     def batches(self) -> list[Batch]:
         """Return what each run of `backfill` has stored inside this scope, newest first; `undo` takes one back."""
@@ -202,6 +207,29 @@ class Inspection:
     def everything(self) -> Everything:
         """Return all that is stored at and below this scope: memories of any retention, events, receipts, recalls."""
         return export_scope.everything(self._view.store_inside, self._view.scope)
+
+
+def _activities(memories: Iterable[Memory], settings: Settings) -> list[Activity]:
+    """Return what happened, newest day first, and in each day by project and time."""
+    found: dict[tuple[str, str, str], Activity] = {}
+    files: dict[tuple[str, str, str], dict[str, None]] = {}
+    for memory in sorted(memories, key=lambda memory: (memory.created_at, memory.id)):
+        said, session = memory.created_at, str(memory.metadata.get("session") or memory.scope.session or "")
+        key = local_day(said, settings).isoformat(), memory.scope.project or "", session
+        day, project, _ = key
+        before = found.get(key) or Activity(day=day, project=project, session=session, first=said, last=said)
+        title = before.title or _title(memory.content)
+        found[key] = replace(before, last=said, memories=before.memories + 1, title=title)
+        edited = memory.metadata.get("files")
+        files.setdefault(key, {}).update(dict.fromkeys(map(str, edited if isinstance(edited, list) else ())))
+    listed = [replace(activity, files=tuple(files[key])) for key, activity in found.items()]
+    listed.sort(key=lambda each: (each.project, each.first))
+    return sorted(listed, key=lambda each: each.day, reverse=True)
+
+
+def _title(content: str) -> str:
+    text = next((" ".join(sentence.split()) for sentence in sentences(content) if sentence.strip()), "")
+    return text if len(text) <= _TITLE_CHARS else f"{text[: _TITLE_CHARS - 1]}…"
 
 
 class Receipts:

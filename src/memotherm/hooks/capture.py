@@ -26,8 +26,7 @@ from memotherm.errors import (
     StoreError,
     StoreUnavailable,
 )
-from memotherm.facade.reports import apply_reports
-from memotherm.facade.tasks import is_open
+from memotherm.facade.tasks import apply_reports, is_open
 from memotherm.history.exchanges import fixes_in
 from memotherm.history.sources import SOURCES
 from memotherm.hooks.files import files_of_turn

@@ -17,7 +17,7 @@ from starlette.requests import Request
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, NotFound, StoreBusy
-from memotherm.facade.upkeep import KeyValue
+from memotherm.facade.keys import KeyValue
 from memotherm.operations.codec import to_json
 from memotherm.operations.forms import with_item_names
 from memotherm.rest.problems import KeyReused

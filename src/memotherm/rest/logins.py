@@ -13,7 +13,7 @@ from datetime import timedelta
 from starlette.requests import cookie_parser
 from starlette.types import Scope
 
-from memotherm.facade.upkeep import Key, secret_hash
+from memotherm.facade.keys import Key, secret_hash
 from memotherm.memory import Memotherm
 
 LIFETIME = timedelta(hours=12)

@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from memotherm.dashboard import ASSETS_PATH, INDEX_PATH
 from memotherm.errors import InvalidInput, MemothermError
-from memotherm.facade.upkeep import Key, secret_hash
+from memotherm.facade.keys import Key, secret_hash
 from memotherm.memory import Memotherm
 from memotherm.model import Trust
 from memotherm.rest.dependencies import requested_scope

@@ -191,11 +191,6 @@ class MemoryStore(StoreBase):
         """Return the visible memories of one space in one tier, newest first."""
         return self._records("tier_list", space=space, tier=tier.rank, now=to_micros(now), limit=limit)
 
-    def count_tier(self, space: int, tier: Tier, now: datetime) -> TierCount:
-        """Return how many visible memories one space has in one tier, and their tokens."""
-        ((memories, tokens),) = self._rows("tier_tokens", space=space, tier=tier.rank, now=to_micros(now))
-        return TierCount(memories=memories, tokens=tokens)
-
     def counts(self, spaces: Sequence[int], now: datetime) -> Counts:
         """Return the number of memories and tokens in some spaces; expired memories count as deleted."""
         tiers = {tier: TierCount() for tier in Tier}

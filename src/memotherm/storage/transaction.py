@@ -397,8 +397,7 @@ class Transaction(ABC):
 
     def hot_tokens(self, space: int, now: datetime) -> int:
         """Return the number of tokens of the hot memories of a space."""
-        ((_, tokens),) = self._sql.rows("tier_tokens", space=space, tier=Tier.HOT.rank, now=to_micros(now))
-        return int(tokens)
+        return int(self._sql.value("tier_tokens", space=space, tier=Tier.HOT.rank, now=to_micros(now)))
 
     def list_tier(self, space: int, tier: Tier, now: datetime) -> list[Record]:
         """Return the visible memories of one space in one tier, newest first."""

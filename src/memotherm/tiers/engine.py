@@ -125,10 +125,11 @@ class RuleEngine:
         spaces = self._store.spaces(scope)
         situation = Situation(now=cause.at, settings=self._settings, open_sessions=self._store.open_sessions(spaces))
         rules = RuleSet(self._rules(), "compact")
+        decisions = self._decided(rules, spaces, situation, scope)
         if dry_run:
-            moves = [decision.move for decision in self._decided(rules, spaces, situation, scope)]
+            moves = [decision.move for decision in decisions]
         else:
-            moves = self._run(rules, spaces, situation, cause, scope)
+            moves = self._applied(decisions, rules, spaces, situation, cause)
             self._log_run("compact", scope, spaces, situation)
         return Compaction(moves=tuple(moves), dry_run=dry_run, degraded=rules.degraded())
 
@@ -149,7 +150,8 @@ class RuleEngine:
         )
         rules = RuleSet(self._rules(), "maintain")
         beside = tuple(set(around) - set(spaces))
-        moves = self._run(rules, spaces, situation, cause, beside=beside, progress=progress)
+        decisions = self._decided(rules, spaces, situation, beside=beside)
+        moves = self._applied(decisions, rules, spaces, situation, cause, progress)
         self._log_run("maintain", scope, spaces, situation)
         embedded, degraded = self._embed_waiting(cause.at, progress)
         self._store.build_indexes()
@@ -177,20 +179,6 @@ class RuleEngine:
         waits = notice and self._store.select(spaces, DeletedMemories.selects, situation, limit=1)
         return notice if waits else None
 
-    def _run(
-        self,
-        rules: RuleSet,
-        spaces: tuple[int, ...],
-        situation: Situation,
-        cause: Cause,
-        scope: Scope | None = None,
-        beside: tuple[int, ...] = (),
-        progress: Progress | None = None,
-    ) -> list[Move]:
-        """Decide and apply the moves of one run, limited to memories that `scope` may change; None allows all."""
-        decisions = self._decided(rules, spaces, situation, scope, beside)
-        return self._applied(decisions, rules, spaces, situation, cause, progress)
-
     def _decided(
         self,
         rules: RuleSet,
@@ -199,6 +187,7 @@ class RuleEngine:
         scope: Scope | None = None,
         beside: tuple[int, ...] = (),
     ) -> list[Decision]:
+        """Return the moves of one run, limited to memories that `scope` may change; None allows all."""
         return decide_all(
             rules,
             situation,

@@ -209,7 +209,8 @@ class WorkingMemory:
 
     def status(self, session: str, space: int, now: datetime) -> SessionStatus:
         """Return the counts of the session and suggestions."""
-        hot, warm, cold = (self._store.count_tier(space, tier, now) for tier in Tier)
+        counts = self._store.counts((space,), now).tiers
+        hot, warm, cold = (counts[tier] for tier in Tier)
         return SessionStatus(
             session=session,
             state=cast("Literal['active', 'archived', 'summarized']", self._store.session_state(space) or "active"),

@@ -227,7 +227,7 @@ class ReadingContract(Contract):
         second = self.stored("second", _SESSION, tier=Tier.HOT, tokens=4)
         self.stored("warm", _SESSION)
         self.stored("wider", _PROJECT, tier=Tier.HOT)
-        count = self.store.count_tier(first.space, Tier.HOT, self.clock())
+        count = self.store.counts((first.space,), self.clock()).tiers[Tier.HOT]
 
         assert numbers(self.store.list_tier(first.space, Tier.HOT, self.clock(), 10)) == [second.no, first.no]
         assert numbers(self.store.list_tier(first.space, Tier.HOT, self.clock(), 1)) == [second.no]

@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 
 from memotherm import Memotherm, __version__
 from memotherm.doctor import findings, store_findings
-from memotherm.facade.upkeep import Key
+from memotherm.facade.keys import Key
 from memotherm.hooks.log import DEADLINE, last_week
 from memotherm.hooks.spool import user_spool
 from memotherm.operations.codec import to_json

@@ -483,8 +483,8 @@ WHERE {own}space = :space AND tier = :tier AND retention = 0
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 ORDER BY created_at DESC, no DESC LIMIT :limit
 
--- tier_tokens: The number and tokens of the memories of one space and tier.
-SELECT count(*), CAST(coalesce(sum(tokens), 0) AS BIGINT) FROM {table memories}
+-- tier_tokens: The tokens of the memories of one space and tier.
+SELECT CAST(coalesce(sum(tokens), 0) AS BIGINT) FROM {table memories}
 WHERE {own}space = :space AND tier = :tier AND retention = 0
   AND (expires_at IS NULL OR expires_at > :now OR priority = 0)
 
