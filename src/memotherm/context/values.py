@@ -9,7 +9,7 @@ from typing import Any
 
 from memotherm.model import Memory, Tier, Why
 from memotherm.model.memory import FormatName
-from memotherm.model.reasons import Reason, words_of
+from memotherm.model.reasons import Considered, Reason
 from memotherm.model.value import Lazy, Value
 from memotherm.text.content import first_line
 
@@ -17,7 +17,7 @@ _DECIMALS = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class Entry(Value):
+class Entry(Considered):
     """A memory that was considered for a context: included in it, or left out."""
 
     memory: Memory
@@ -46,16 +46,6 @@ class Entry(Value):
     def why(self) -> Why | None:
         """The parts of the score; None for a memory that was not searched for."""
         return None if self._why is None else self._why.value
-
-    @property
-    def rule(self) -> str:
-        """What decided: its section if it was included, else the code of the last reason."""
-        return self.section if self.form else self.reasons[-1].code
-
-    @property
-    def reason(self) -> str:
-        """The reasons in words."""
-        return words_of(self.reasons)
 
     @property
     def content(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memotherm.model.value import Value
@@ -92,6 +92,36 @@ class Reason(Value):
         return WORDS[self.code].format(*self.details)
 
 
-def words_of(reasons: Iterable[Reason]) -> str:
-    """Return reasons in words: why a memory was considered, then what decided."""
-    return "; ".join(map(str, reasons))
+class Decided(Value):
+    """Something that was decided about a memory, with the reasons."""
+
+    __slots__ = ()
+
+    #: Why the memory was considered, and what decided, as codes.
+    reasons: tuple[Reason, ...]
+
+    @property
+    def rule(self) -> str:
+        """The code of what decided."""
+        return self.reasons[-1].code
+
+    @property
+    def reason(self) -> str:
+        """The reasons in words: why it was considered, then what decided."""
+        return "; ".join(map(str, self.reasons))
+
+
+class Considered(Decided):
+    """A memory that was considered for a context: included in it, or left out."""
+
+    __slots__ = ()
+
+    #: pinned, hot or recalled: the section of the text.
+    section: str
+    #: full, shortened or title; None when it was left out.
+    form: str | None
+
+    @property
+    def rule(self) -> str:
+        """What decided: its section if it was included, else the code of the last reason."""
+        return self.section if self.form else super().rule

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Literal
 
 from memotherm.model.memory import Scope
-from memotherm.model.reasons import Reason, words_of
+from memotherm.model.reasons import Considered, Decided, Reason
 from memotherm.model.value import Value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class KeptEntry(Value):
+class KeptEntry(Considered):
     """A memory that was considered for a context: included in it, or left out."""
 
     #: The memory's id.
@@ -28,16 +28,6 @@ class KeptEntry(Value):
     reasons: tuple[Reason, ...]
     #: The score for the query; None for a memory that was not searched for.
     score: float | None = None
-
-    @property
-    def rule(self) -> str:
-        """What decided: its section if it was included, else the code of the last reason."""
-        return self.section if self.form else self.reasons[-1].code
-
-    @property
-    def reason(self) -> str:
-        """The reasons in words."""
-        return words_of(self.reasons)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -65,7 +55,7 @@ class KeptReceipt(Value):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class ReceiptAnswer(Value):
+class ReceiptAnswer(Decided):
     """Whether a memory was in the context of a receipt, and why or why not."""
 
     #: The number of the receipt.
@@ -80,16 +70,6 @@ class ReceiptAnswer(Value):
     given_in: int | None = None
     #: If it did not fit the budget, the least one with which a context of the same question has it now; else None.
     fits_at: int | None = None
-
-    @property
-    def rule(self) -> str:
-        """The code of what decided."""
-        return self.reasons[-1].code
-
-    @property
-    def reason(self) -> str:
-        """The reasons in words."""
-        return words_of(self.reasons)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
