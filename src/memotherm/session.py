@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from memotherm.context.assembler import turn_query
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, NotFound, StoreError
+from memotherm.facade.queries import require_limit
 from memotherm.facade.services import Services
 from memotherm.facade.view import View
 from memotherm.model import Memory, Recall, Retention, Tier
@@ -80,7 +81,7 @@ class Session(Generic[M]):
 
     def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:
         """Move hot memories out: those named, or the least relevant and oldest ones."""
-        _require_whole("count", count)
+        require_limit(count, None, "count")
         return self._services.working.spill(self._space, count, ids, self._view.cause(Action.MOVE))
 
     def promote(self, memory_id: str) -> bool:
@@ -107,7 +108,7 @@ class Session(Generic[M]):
         Hot memories are in the prompt: `hot()` lists them. Pinned memories of the scope are beside the hits and do
         not count towards the limit.
         """
-        _require_whole("limit", limit)
+        require_limit(limit, None, "limit")
         wanted = self._services.settings.auto_promote if auto_promote is None else auto_promote
         spaces, serving = self._services.store.visible(self._view.scope)
         question = self._view.question(query, (Tier.WARM, Tier.COLD), kinds=types, place=((self._space,), serving))
@@ -127,7 +128,7 @@ class Session(Generic[M]):
     def prune(self, keep: int | None = None) -> list[str]:
         """Delete the least relevant cold memories beyond `keep`; return their ids."""
         most = self._services.settings.max_cold_items if keep is None else keep
-        _require_whole("keep", most)
+        require_limit(most, None, "keep")
         return self._services.working.prune(self._space, most, self._view.cause(Action.FORGET))
 
     def forget(self, memory_id: str) -> Memory:
@@ -306,8 +307,3 @@ class Session(Generic[M]):
 
     def _require_own(self, memory_id: str) -> None:
         self._services.working.require_own(self._space, memory_id)
-
-
-def _require_whole(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidInput(f"{name} must be a whole number from 0, not {value!r}")

@@ -65,8 +65,8 @@ class Inspection:
             after: Continue behind this one, the last of the call before.
         """
         require_limit(limit, LARGEST_PAGE)
-        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
-            raise InvalidInput(f"depth must be a whole number from 1, or None for whole keys, not {depth!r}")
+        if depth is not None:
+            require_limit(depth, None, "depth", least=1)
         begin = checked_key(prefix) if prefix else ""
         behind = None if after is None else checked_key(after)
         view = self._view
@@ -154,8 +154,7 @@ class Inspection:
             since: The first moment: a datetime, an ISO date or time, or "30d" for thirty days ago.
             points: How many moments, at equal distances; the last one is now.
         """
-        if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= _MOST_POINTS:
-            raise InvalidInput(f"points must be a whole number from 2 to {_MOST_POINTS}, not {points!r}")
+        require_limit(points, _MOST_POINTS, "points", least=2)
         now, store = self._view.now(), self._view.store_inside
         first, spaces = as_moment(since, "since", now), self._view.spaces_inside()
         if first >= now:

@@ -141,8 +141,7 @@ class Queries:
             raise InvalidInput(f"unknown filter {min(unknown)!r}: use {', '.join(MemoryFilters.__annotations__)}")
         if order not in get_args(OrderName):
             raise InvalidInput(f"unknown order {order!r}: use {', '.join(get_args(OrderName))}")
-        if isinstance(skip, bool) or not isinstance(skip, int) or not 0 <= skip <= _MOST_SKIPPED:
-            raise InvalidInput(f"skip must be a whole number from 0 to {_MOST_SKIPPED}, not {skip!r}")
+        require_limit(skip, _MOST_SKIPPED, "skip")
         if cursor is not None and (skip or order != "newest"):
             raise InvalidInput("a cursor continues the newest memories: leave out order and skip, or the cursor")
         given: dict[str, Any] = {**filters}
@@ -242,10 +241,12 @@ def wanted_retentions(retention: Retention | str) -> tuple[Retention, ...]:
     return (wanted,)
 
 
-def require_limit(limit: int, most: int, name: str = "limit") -> None:
-    """Refuse a limit that is no whole number, negative, or more than can be served."""
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit <= most:
-        raise InvalidInput(f"{name} must be a whole number from 0 to {most}, not {limit!r}")
+def require_limit(limit: int, most: int | None, name: str = "limit", least: int = 0) -> None:
+    """Refuse a limit that is no whole number, too small, or more than can be served."""
+    whole = isinstance(limit, int) and not isinstance(limit, bool)
+    if not whole or limit < least or (most is not None and limit > most):
+        bounds = f"from {least}" if most is None else f"from {least} to {most}"
+        raise InvalidInput(f"{name} must be a whole number {bounds}, not {limit!r}")
 
 
 def require_where(where: object) -> None:
