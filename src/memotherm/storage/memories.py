@@ -16,7 +16,7 @@ from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED
 from memotherm.model.reports import Batch
 from memotherm.model.results import ScopeCount, TierCount
-from memotherm.storage.base import StoreBase
+from memotherm.storage.base import Expected, StoreBase
 from memotherm.storage.filters import found_count, found_rows
 from memotherm.storage.rows import RETENTIONS, TIERS, changes_of, event_of, scope_of, scope_row
 from memotherm.storage.selections import selected_rows
@@ -55,17 +55,23 @@ class MemoryStore(StoreBase):
 
     def spaces(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces whose memories a scope can see."""
-        rows = self._visible_spaces(scope)
+        with self._reading(once=True, logged=False, expected={"spaces_visible": scope_row(scope)}) as statements:
+            return self._seen(self._visible_rows(statements, scope))
+
+    def visible(self, scope: Scope) -> tuple[tuple[int, ...], Identity | None]:
+        """Return the spaces whose memories a scope can see, and the embedder that serves searches, in one read."""
+        expected: Expected = {"spaces_visible": scope_row(scope), "embedder_serving": {}}
+        with self._reading(once=True, logged=False, expected=expected) as statements:
+            return self._seen(self._visible_rows(statements, scope)), identity_of(statements)
+
+    def _visible_rows(self, statements: Statements, scope: Scope) -> list[Row]:
+        return statements.rows("spaces_visible", **scope_row(scope))
+
+    def _seen(self, rows: Sequence[Row]) -> tuple[int, ...]:
+        """Return the spaces of rows of `spaces_visible`, and note the last adoption."""
         if rows:
             self._saw(rows[0][1])
         return tuple(row[0] for row in rows)
-
-    def visible(self, scope: Scope) -> tuple[tuple[int, ...], Identity | None]:
-        """Return the spaces whose memories a scope can see, and the embedder that serves searches."""
-        return self.spaces(scope), self.identity()
-
-    def _visible_spaces(self, scope: Scope) -> list[Row]:
-        return self._unlogged_rows("spaces_visible", **scope_row(scope))
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope: equal to it or narrower."""

@@ -258,8 +258,6 @@ class UnwrittenUses:
 
     def __init__(self, uses: Iterable[TimedUse] = ()) -> None:
         self._of: dict[int, list[TimedUse]] = {}
-        #: How often each memory was used, and the moment of its last use.
-        self._totals: dict[int, tuple[int, int]] = {}
         self.add(uses)
 
     def __bool__(self) -> bool:
@@ -275,8 +273,6 @@ class UnwrittenUses:
         """Add uses that are later than those before."""
         for use, at in uses:
             self._of.setdefault(use.no, []).append((use, at))
-            times, _ = self._totals.get(use.no, (0, at))
-            self._totals[use.no] = (times + 1, at)
 
     def counted_in(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return a row of `COLUMNS` as the statement `memory_use` changes it."""
@@ -293,9 +289,8 @@ class UnwrittenUses:
         return tuple(fields)
 
     def totals(self, nos: Iterable[int]) -> list[tuple[int, int, int]]:
-        """Return the position of each used memory in `nos`, with the total of its uses."""
-        used = self._totals
-        return [(place, *used[no]) for place, no in enumerate(nos) if no in used] if used else []
+        """Return the position of each used memory in `nos`, how often it was used, and the moment of its last use."""
+        return [(place, len(uses), uses[-1][1]) for place, no in enumerate(nos) if (uses := self._of.get(no))]
 
 
 #: For rows that lack nothing.

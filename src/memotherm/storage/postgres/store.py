@@ -24,7 +24,6 @@ from memotherm.storage.base import Job as WriteJob
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.filters import passing_rows
 from memotherm.storage.memories import identity_of
-from memotherm.storage.postgres.check import check
 from memotherm.storage.postgres.connections import Connection, Connections, Start, mapped
 from memotherm.storage.postgres.search import (
     CANDIDATE_FIELDS,
@@ -42,16 +41,16 @@ from memotherm.storage.postgres.tables import (
     LOCK,
     SCHEMA_VERSION,
     PostgresTables,
+    check,
     distribute,
     migrate,
     require_coordinator,
 )
 from memotherm.storage.postgres.transaction import PostgresTransaction, rebuild
 from memotherm.storage.recall_log import count_uses
-from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite.copies import require_free
 from memotherm.storage.sqlite.store import SqliteStore
-from memotherm.storage.statements import Row
+from memotherm.storage.statements import Row, Statements
 from memotherm.storage.store import Distribution, Store, Transaction
 from memotherm.storage.transfer import transfer
 from memotherm.storage.values import (
@@ -255,28 +254,22 @@ class PostgresStore(Store):
 
     # Tenants
 
-    def _visible_spaces(self, scope: Scope) -> list[Row]:
+    def _visible_rows(self, statements: Statements, scope: Scope) -> list[Row]:
         """Return the visible spaces; on a cluster, find out whether there are memories without a tenant, too.
 
         While there are none, a tenant's statements do not read the copies of them, and are planned in half of the time.
         """
-        rows = super()._visible_spaces(scope)
+        rows = super()._visible_rows(statements, scope)
         if not self._connections.distributed or not self.tenant or self._connections.has_shared:
             return rows
-        self._connections.has_shared = bool(rows[0][2] if rows else self._rows("shared_any")[0][0])
-        return super()._visible_spaces(scope) if self._connections.has_shared else rows
+        self._connections.has_shared = bool(rows[0][2] if rows else statements.value("shared_any"))
+        return super()._visible_rows(statements, scope) if self._connections.has_shared else rows
 
     def visible(self, scope: Scope) -> tuple[tuple[int, ...], Identity | None]:
-        """Return the spaces whose memories a scope can see, and the serving embedder, in one round trip."""
+        """Return the spaces whose memories a scope can see, and the serving embedder, on one server in one read."""
         if self._connections.distributed:
-            return super().visible(scope)
-        asked = scope_row(scope)
-        expected: Expected = {"spaces_visible": asked, "embedder_serving": {}}
-        with self._reading(once=True, logged=False, expected=expected) as statements:
-            rows, identity = statements.rows("spaces_visible", **asked), identity_of(statements)
-        if rows:
-            self._saw(rows[0][1])
-        return tuple(row[0] for row in rows), identity
+            return self.spaces(scope), self.identity()
+        return super().visible(scope)
 
     def spaces_within(self, scope: Scope) -> tuple[int, ...]:
         """Return the spaces that lie inside a scope, as far as they are this tenant's."""

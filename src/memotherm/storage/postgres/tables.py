@@ -1,4 +1,4 @@
-"""The tables of a store on PostgreSQL: migrated, copied, or distributed over the nodes of a cluster.
+"""The tables of a store on PostgreSQL: migrated, copied, checked, or distributed over the nodes of a cluster.
 
 Several servers may start at the same time: one of them migrates, and the others wait.
 """
@@ -16,13 +16,19 @@ import numpy as np
 from psycopg import sql
 
 from memotherm.errors import InvalidInput, NotAStore, SchemaTooNew, StoreDamaged, StoreUnavailable
+from memotherm.model import Tier
+from memotherm.model.results import Problem
+from memotherm.storage import checks
+from memotherm.storage.checks import Indexed
 from memotherm.storage.postgres.connections import Connection, Connections
 from memotherm.storage.postgres.routing import COPIED, DISTRIBUTED, SCHEMA, SHARED_SCHEMA
 from memotherm.storage.postgres.statements import PostgresStatements, statement
 from memotherm.storage.postgres.transaction import rebuild
+from memotherm.storage.rows import TIERS
 from memotherm.storage.statements import Row, migrations
 from memotherm.storage.store import Distribution
 from memotherm.storage.transfer import TABLES, VECTORS, StoreTables, Table, summarize
+from memotherm.storage.values import Identity
 
 Statement = sql.SQL | sql.Composed
 #: A key that refers to another table: its name, its column beside the tenant, and the table.
@@ -354,3 +360,40 @@ def _require_vectors(connection: Connection, name: str) -> None:
     if not allowed:
         raise StoreUnavailable(f"{name} needs pgvector: a superuser must run CREATE EXTENSION vector in it")
     connection.execute("CREATE EXTENSION vector")
+
+
+# Consistency
+
+
+def check(statements: PostgresStatements, identity: Identity | None) -> list[Problem]:
+    """Return every disagreement; numbers of events may have gaps, where a transaction was taken back."""
+    return [
+        *checks.memories(statements, _indexed(statements)),
+        *checks.vectors(statements, identity),
+        *_vector_tiers(statements),
+        *checks.counters(statements),
+        *checks.ledger(statements),
+        *checks.chunks(statements),
+        *(_copies(statements) if statements.distributed else ()),
+    ]
+
+
+def _indexed(statements: PostgresStatements) -> Iterator[tuple[Indexed, str]]:
+    for no, space, tier, words in statements.each("check_texts"):
+        current = TIERS[tier]
+        yield Indexed("text_cold" if current is Tier.COLD else "text_live", space, current, no), words
+
+
+def _copies(statements: PostgresStatements) -> Iterator[Problem]:
+    for table in COPIED:
+        ((different,),) = statements.rows_of("check_copies", {"table": table})
+        if different:
+            detail = f"{different} rows without a tenant differ between {table} and its copies on the nodes"
+            yield Problem(code="copies", detail=detail)
+
+
+def _vector_tiers(statements: PostgresStatements) -> Iterator[Problem]:
+    for (memory_id,) in statements.rows("check_vector_tiers"):
+        yield Problem(
+            code="vector_place", detail=f"the vectors of {memory_id} have another space or tier than the memory"
+        )

@@ -203,11 +203,9 @@ WHERE m.retention = 0
 -- memory_uses: What changes when a use of a memory is counted.
 SELECT no, accessed_at, access_count, recent_uses, use_weight, relevance FROM memories WHERE no {in nos}
 
--- moment: The newest event, how many transactions have counted uses, whether any memory waits for its vectors, and
--- the last adoption.
+-- moment: The newest event, how many transactions have counted uses, and the last adoption.
 SELECT max((SELECT coalesce(max(seq), 0) FROM events), a.seq),
     (SELECT CAST(coalesce(max(value), 0) AS INTEGER) FROM meta WHERE key = 'uses'),
-    EXISTS (SELECT 1 FROM memories INDEXED BY memories_without_vector WHERE parts = 0 AND retention <> 3),
     a.seq
 FROM (SELECT coalesce(max(seq), 0) AS seq FROM adoptions) a
 

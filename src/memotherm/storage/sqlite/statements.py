@@ -99,10 +99,9 @@ class SqliteStatements(Statements):
         self._moment: Moment | None = None
         #: The memories that were changed since an event, up to that moment.
         self._changed: dict[int, list[int]] = {}
-        #: At that moment: whether any memory waits for its vectors, and the last adoption of a policy.
-        self.any_pending = False
         #: For spaces, tiers and a time: how many memories there are, and whether any of the spaces has expired ones.
         self.searched: dict[tuple[tuple[int, ...], tuple[Tier, ...], datetime], tuple[int, bool]] = {}
+        #: At that moment: the last adoption of a policy.
         self.adopted = 0
 
     def rows(self, name: str, /, **values: object) -> list[Row]:
@@ -133,8 +132,8 @@ class SqliteStatements(Statements):
     def moment(self) -> Moment:
         """Return the state that a read transaction sees; it is read once."""
         if self._moment is None:
-            ((seq, counted, pending, self.adopted),) = self.rows("moment")
-            self._moment, self.any_pending = Moment(seq, counted), bool(pending)
+            ((seq, counted, self.adopted),) = self.rows("moment")
+            self._moment = Moment(seq, counted)
         return self._moment
 
     def changed_since(self, seq: int) -> list[int]:

@@ -219,23 +219,14 @@ class SqliteStore(Store):
             finally:
                 self._snapshot.statements = None
 
-    def visible(self, scope: Scope) -> tuple[tuple[int, ...], Identity | None]:
-        """Return the spaces whose memories a scope can see, and the embedder that serves searches, in one read."""
-        with self._reading(once=True, logged=False) as statements:
-            spaces, identity = _visible_spaces(statements, scope), identity_of(statements)
-        if spaces:
-            self._saw(spaces[0][1])
-        return tuple(row[0] for row in spaces), identity
-
-    def _visible_spaces(self, scope: Scope) -> list[Row]:
-        with self._reading(once=True, logged=False) as statements:
-            return _visible_spaces(statements, scope)
-
-    def pending(self, spaces: Sequence[int], number: int | None = None) -> int:
-        """Return the number of visible memories without vectors of an embedder; None is the serving one."""
-        with self._reading() as statements:
-            statements.moment()
-            return super().pending(spaces, number) if number is not None or statements.any_pending else 0
+    def _visible_rows(self, statements: Statements, scope: Scope) -> list[Row]:
+        # A field that is not set has one value to look up in the index of scopes instead of two.
+        fields = {name: value for name, value in scope_row(scope).items() if value}
+        conditions = " AND ".join(
+            f"{_SCOPE_COLUMNS[name]} IN ('', :{name})" if name in fields else f"{_SCOPE_COLUMNS[name]} = ''"
+            for name in SCOPE_FIELDS
+        )
+        return statements.rows_of("spaces_visible_in", {"conditions": conditions}, **fields)
 
     def _reads_in_order(self, statements: Statements, search: Search) -> bool:
         """Return whether a large share of all memories is listed, so that a page is soon full.
@@ -446,16 +437,6 @@ class SqliteStore(Store):
         with suppress(StoreError), self._connections.reading() as statements:
             self._bands.close(statements.connection)
         self._connections.close()
-
-
-def _visible_spaces(statements: SqliteStatements, scope: Scope) -> list[Row]:
-    # A field that is not set has one value to look up in the index of scopes instead of two.
-    fields = {name: value for name, value in scope_row(scope).items() if value}
-    conditions = " AND ".join(
-        f"{_SCOPE_COLUMNS[name]} IN ('', :{name})" if name in fields else f"{_SCOPE_COLUMNS[name]} = ''"
-        for name in SCOPE_FIELDS
-    )
-    return statements.rows_of("spaces_visible_in", {"conditions": conditions}, **fields)
 
 
 def _searched(statements: SqliteStatements, search: Search) -> tuple[int, bool]:
