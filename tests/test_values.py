@@ -70,6 +70,7 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
             mem.select("otter number 3"),
             mem.select("otter number 3").matches[0],
             mem.inspect.scopes()[0],
+            memotherm.model.results.Adoption(at=stored.created_at, actor="ana", action="adopt", name=_LONG, hash="1f"),
             mem.metrics().live_recalls,
             mem.inspect.heat(stored.id),
             mem.inspect.uses(stored.id),

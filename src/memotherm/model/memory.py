@@ -18,7 +18,6 @@ PriorityName = Literal["pinned", "critical", "important", "normal", "low"]
 PriorityValue = Literal[PriorityName, 0, 1, 2, 3, 4]
 #: What a parameter `tier` takes: other programs call a priority so.
 TierValue = Literal[TierName, PriorityValue]
-RetentionName = Literal["active", "archived", "deleted", "purged", "proposed"]
 TrustName = Literal["web", "document", "import", "agent", "person"]
 #: The orders of a listing.
 OrderName = Literal["newest", "oldest", "updated", "used", "most_used", "largest", "smallest"]

@@ -68,6 +68,26 @@ class Event(Value):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Adoption(Value):
+    """A change of the active policy."""
+
+    #: Its number in the ledger; 0 before it is stored.
+    number: int = 0
+    at: datetime
+    actor: str
+    #: adopt or rollback.
+    action: str
+    #: The active policy from then on; an empty hash means the built-in rules.
+    name: str
+    hash: str
+    #: Its text and the texts of what it extends, as JSON; interfaces leave it out.
+    document: str = field(default="", repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"#{self.number} {self.at:%Y-%m-%d %H:%M:%S} {self.action}: {self.name} {self.hash} ({self.actor})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class SkippedEvent(Value):
     """An event that could not be undone."""
 

@@ -129,6 +129,7 @@ FORMS: Mapping[str, Form] = {
         },
         read=_event_of,
     ),
+    "Adoption": Form(left_out=("document",)),
     "TierCount": Form(names={"memories": "items"}),
     "Compaction": Form(
         shown={

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk
 from memotherm.facade.inspection import Inspection, Receipts
-from memotherm.model.results import Compaction, SessionStatus
+from memotherm.model.results import Adoption, Compaction, SessionStatus
 from memotherm.notes.notes import Notes
 from memotherm.operations.arguments import policy_body, write_arguments
 from memotherm.operations.codec import from_json
@@ -25,7 +25,6 @@ from memotherm.operations.operation import Operation
 from memotherm.operations.table import OPERATIONS, operations_of
 from memotherm.session import Session
 from memotherm.text.redaction import redactor
-from memotherm.tiers.active_policy import Adoption
 from memotherm.tiers.policies import Policies, PolicySource
 from memotherm.tiers.policy import Policy, unpacked
 from memotherm.tiers.replay import Replay

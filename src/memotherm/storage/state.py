@@ -10,13 +10,12 @@ from memotherm.model import Scope, Tier
 from memotherm.model.clock import from_micros, id_millis, to_micros
 from memotherm.model.recall import TimedRecall, UseKind
 from memotherm.model.receipts import KeptReceipt
-from memotherm.model.results import LoggedRecall
+from memotherm.model.results import Adoption, LoggedRecall
 from memotherm.storage.base import StoreBase
 from memotherm.storage.recall_log import log_entry_of, receipt_of, timed_recall_of
 from memotherm.storage.rows import chunk_locations_of, note_of, scope_of, scope_row
 from memotherm.storage.statements import Statements
 from memotherm.storage.values import (
-    AdoptionRow,
     ChunkLocation,
     LogEntry,
     NoteRow,
@@ -236,10 +235,10 @@ class StateStore(StoreBase):
         """The number of the last adoption that a read or a transaction of this process has seen."""
         return self._shared.adopted
 
-    def adoptions(self) -> list[AdoptionRow]:
+    def adoptions(self) -> list[Adoption]:
         """Return the policies that were adopted and rolled back, in order."""
         names = ("number", "at", "actor", "action", "name", "hash", "document")
         rows = [dict(zip(names, row, strict=True)) for row in self._unlogged_rows("adoptions")]
         if rows:
             self._saw(rows[-1]["number"])
-        return [AdoptionRow(**{**row, "at": from_micros(row["at"])}) for row in rows]
+        return [Adoption(**{**row, "at": from_micros(row["at"])}) for row in rows]

@@ -22,6 +22,7 @@ from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
 from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, author_of
 from memotherm.model.memory import SUMMARY
+from memotherm.model.results import Adoption
 from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
 from memotherm.storage.rows import (
     changes_between,
@@ -41,7 +42,6 @@ from memotherm.storage.selections import selected_rows
 from memotherm.storage.statements import Statements
 from memotherm.storage.tombstones import Tombstones
 from memotherm.storage.values import (
-    AdoptionRow,
     Cause,
     ChunkLocation,
     ChunkRow,
@@ -428,7 +428,7 @@ class Transaction(ABC):
 
     # Policies
 
-    def adopt(self, adoption: AdoptionRow) -> int:
+    def adopt(self, adoption: Adoption) -> int:
         """Store the policy that is in force from now on, and return its number."""
         row = {name: str(getattr(adoption, name)) for name in ("actor", "action", "name", "hash", "document")}
         self.adopted = self._next_seq()

@@ -299,23 +299,6 @@ class UsageCounts(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AdoptionRow:
-    """A policy that is in force from a moment on."""
-
-    #: Its number in the ledger; 0 before it is stored.
-    number: int = 0
-    at: datetime
-    actor: str
-    #: adopt or rollback.
-    action: str
-    #: The name and the hash of the policy; no hash means the built-in rules.
-    name: str
-    hash: str
-    #: Its text and the texts of what it extends, as JSON.
-    document: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Counts:
     """The number of memories of some spaces, by tier and by retention."""
 

@@ -9,7 +9,6 @@ import itertools
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cache
 from logging import getLogger
 from typing import TYPE_CHECKING
@@ -17,12 +16,13 @@ from typing import TYPE_CHECKING
 from memotherm.errors import LimitReached, NotFound, PolicyError
 from memotherm.model import Event, Move, Retention, Tier
 from memotherm.model.actions import Action
+from memotherm.model.results import Adoption
 from memotherm.model.value import Value
 from memotherm.remember.changes import Changes
 from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.values import AdoptionRow, Cause, Record
+from memotherm.storage.values import Cause, Record
 from memotherm.tiers.rules import Rule
 from memotherm.tiers.rules.retention import RETENTION_RULES
 from memotherm.tiers.rules.rule import RuleSource
@@ -80,7 +80,7 @@ class ActivePolicy:
                 self.last = active
             return active
 
-    def _read(self, adoption: int, adoptions: Sequence[AdoptionRow]) -> ActiveRules:
+    def _read(self, adoption: int, adoptions: Sequence[Adoption]) -> ActiveRules:
         rules, settings, problem = self.given or _installed_rules, self._settings, ""
         policy = None
         try:
@@ -106,7 +106,7 @@ class ActivePolicy:
         return f"the adopted policy {policy.name} ({policy.digest}) is not used: rules were given to open()"
 
 
-def _last_policy(adoptions: Sequence[AdoptionRow]) -> Policy | None:
+def _last_policy(adoptions: Sequence[Adoption]) -> Policy | None:
     """Return the policy of the last adoption; None for the built-in one."""
     if not adoptions or not adoptions[-1].document:
         return None
@@ -149,24 +149,6 @@ _WHY: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class Adoption(Value):
-    """A change of the active policy."""
-
-    #: Its number in the ledger.
-    number: int
-    at: datetime
-    actor: str
-    #: adopt or rollback.
-    action: str
-    #: The active policy from then on; an empty hash means the built-in rules.
-    name: str
-    hash: str
-
-    def __str__(self) -> str:
-        return f"#{self.number} {self.at:%Y-%m-%d %H:%M:%S} {self.action}: {self.name} {self.hash} ({self.actor})"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Skipped(Value):
     """A memory that a rollback has skipped."""
 
@@ -195,12 +177,6 @@ class Rollback(Value):
         return f"{self.name}: {len(self.moves)} moves taken back, {len(self.skipped)} left, now {self.adoption.name}"
 
 
-def adoption_of(row: AdoptionRow) -> Adoption:
-    """Return an adoption without the document."""
-    names = ("number", "at", "actor", "action", "name", "hash")
-    return Adoption(**{name: getattr(row, name) for name in names})
-
-
 def adoption_events(store: Store, past: int | None, *, oldest_first: bool) -> list[Event]:
     """Return adoptions after or before an event as events of the ledger, which concern no memory; in any order."""
     if not store.adopted or (oldest_first and past is not None and past >= store.adopted):
@@ -225,14 +201,14 @@ def adoption_events(store: Store, past: int | None, *, oldest_first: bool) -> li
     return events
 
 
-def record_adoption(store: Store, row: AdoptionRow) -> Adoption:
-    """Record an adoption."""
-    return adoption_of(replace(row, number=store.transact(lambda transaction: transaction.adopt(row))))
+def record_adoption(store: Store, adoption: Adoption) -> Adoption:
+    """Record an adoption, and return it with its number."""
+    return replace(adoption, number=store.transact(lambda transaction: transaction.adopt(adoption)))
 
 
-def adopted_policies(store: Store) -> list[AdoptionRow]:
+def adopted_policies(store: Store) -> list[Adoption]:
     """Return the adopted policies that were not rolled back, the active one last."""
-    line: list[AdoptionRow] = []
+    line: list[Adoption] = []
     for adoption in store.adoptions():
         if adoption.action == Action.ADOPT:
             line.append(adoption)
@@ -243,9 +219,7 @@ def adopted_policies(store: Store) -> list[AdoptionRow]:
     return line
 
 
-def restored_moves(
-    store: Store, changes: Changes, policy: AdoptionRow, cause: Cause
-) -> tuple[list[Move], list[Skipped]]:
+def restored_moves(store: Store, changes: Changes, policy: Adoption, cause: Cause) -> tuple[list[Move], list[Skipped]]:
     """Undo all moves of a policy in one transaction, except for memories that were moved since."""
     cause = replace(
         cause, action=Action.UNDO, rule=f"rollback:{policy.hash}", why=f"took back the policy {policy.name}"

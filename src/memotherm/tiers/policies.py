@@ -14,13 +14,12 @@ from memotherm.facade.view import View
 from memotherm.model import Memory, Move
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
-from memotherm.storage.values import AdoptionRow, Cause
+from memotherm.model.results import Adoption
+from memotherm.storage.values import Cause
 from memotherm.tiers.active_policy import (
-    Adoption,
     Rollback,
     Skipped,
     adopted_policies,
-    adoption_of,
     record_adoption,
     restored_moves,
 )
@@ -116,7 +115,7 @@ class Policies:
 
     def history(self) -> list[Adoption]:
         """Return which policies were adopted and rolled back, in order."""
-        return [adoption_of(row) for row in self._view.services.all_tenants.adoptions()]
+        return self._view.services.all_tenants.adoptions()
 
     def adopt(self, policy: PolicySource) -> Adoption:
         """Make a policy active for the whole store, in all processes that use it.
@@ -128,7 +127,7 @@ class Policies:
         loaded = _loaded(policy)
         require_adoptable(loaded, self.lint(loaded))
         cause = self._view.cause(Action.ADOPT)
-        row = AdoptionRow(
+        row = Adoption(
             at=cause.at,
             actor=cause.actor,
             action=Action.ADOPT,
@@ -157,7 +156,7 @@ class Policies:
             name=line[-1].name, hash=line[-1].hash, adoption=adoption, moves=(*moves, *late), skipped=tuple(skipped)
         )
 
-    def _moves_back(self, policy: AdoptionRow, cause: Cause) -> tuple[list[Move], list[Skipped]]:
+    def _moves_back(self, policy: Adoption, cause: Cause) -> tuple[list[Move], list[Skipped]]:
         moves: list[Move] = []
         skipped: list[Skipped] = []
         for part in self._view.services.all_tenants.parts(self._view.scope):

@@ -15,8 +15,9 @@ from memotherm.model import Priority, Scope, Tier
 from memotherm.model.actions import Action
 from memotherm.model.clock import new_id
 from memotherm.model.recall import UseKind
+from memotherm.model.results import Adoption
 from memotherm.storage.store import Claim, Store
-from memotherm.storage.values import AdoptionRow, LaterUse, RecallEntry, ReceiptRow, Record, Use
+from memotherm.storage.values import LaterUse, RecallEntry, ReceiptRow, Record, Use
 from tests.storage.contract.base import Contract, numbers
 
 _SESSION = Scope(session="s1")
@@ -120,7 +121,7 @@ class UpkeepContract(Contract):
 
     def test_a_policy_of_a_unit_of_work_that_fails_is_not_in_force(self) -> None:
         """Nor does a reader take the next adoption, which gets the same number, for the one that it knows."""
-        policy = AdoptionRow(at=self.clock(), actor="ann", action=Action.ADOPT, name="p", hash="h", document="one")
+        policy = Adoption(at=self.clock(), actor="ann", action=Action.ADOPT, name="p", hash="h", document="one")
         before = self.store.adopted
         with self.aborted_work():
             self.transaction.adopt(policy)
@@ -352,7 +353,7 @@ class PoliciesContract(Contract):
     def test_adoptions_are_kept_in_order_and_noticed(self) -> None:
         """Their numbers are those of the ledger; the last is known after a transaction and a read of the spaces."""
         assert (self.store.adopted, self.store.adoptions()) == (0, [])
-        first = AdoptionRow(
+        first = Adoption(
             at=self.clock(), actor="ana", action=Action.ADOPT, name="house", hash="1f", document='[{"text": "é"}]'
         )
 
@@ -368,6 +369,7 @@ class PoliciesContract(Contract):
 
         assert 0 < number < last == self.store.adopted < otter.memory.version
         assert self.store.adoptions()[0] == replace(first, number=number)
+        assert self.store.adoptions()[0].document == first.document
         assert [(row.action, row.name) for row in self.store.adoptions()] == [
             ("adopt", "house"),
             ("rollback", "builtin"),
