@@ -36,7 +36,7 @@ SECTIONS = {
         "remember": Command("memories", "Store a memory; `-` reads its content from standard input."),
         "recall": Command("memories", "Search memories by meaning and words, best first, with reasons."),
         "context": Command("memories", "Print pinned, hot and recalled memories within a token budget."),
-        "why": Command("why", "Say whether a memory was in a prompt, and why or why not."),
+        "why": Command("changes", "Say whether a memory was in a prompt, and why or why not."),
         "list": Command("memories", "List memories, newest first, a page at a time.", "list_"),
         "get": Command("memories", "Show a memory with all its fields, by its id or its key."),
         "update": Command("changes", "Change the content, kind, tags, expiry or key of a memory."),
@@ -103,7 +103,7 @@ SECTIONS = {
         "demo": Command(".demo", "Run a demonstration: a week of an agent's memories."),
         "doctor": Command("tools", "Check the installation, and print how to correct problems."),
         "config": Command("tools", "Show the settings and where they come from, or change one."),
-        "bench": Command("cases", "Run questions of your own."),
+        "bench": Command("tools", "Run questions of your own."),
         "completion": Command("tools", "Print the shell script for completion."),
     },
 }

@@ -1,24 +1,32 @@
-"""Change memories (`update`, `move`, `pin`, `undo`, ...), and show what has happened (`history`, `events`, ...)."""
+"""Change memories (`update`, `move`, `pin`, `undo`, ...), and show what has happened (`history`, `why`, ...)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 import click
 
-from memotherm import Memotherm
-from memotherm.cli.memories import changed_lines, more_note
+from memotherm import Memory, Memotherm, NotFound
+from memotherm.cli.memories import more_note
 from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output, Titled, progress_bar
 from memotherm.cli.parsing import MemoryId
 from memotherm.cli.verbs import ID, given, operation_options, plain
+from memotherm.model.marks import SUPERSEDED_BY
+from memotherm.model.recall import HIT_THRESHOLD
+from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.model.results import Compaction, Maintenance, Move
 from memotherm.operations.codec import to_json
-from memotherm.text.content import pluralize
+from memotherm.text.content import first_line, pluralize
 
 #: How many events and conflicts of narrower scopes are counted, and memories read at once.
 _COUNTED = 1000
+#: How many memories that the words may mean are answered for.
+_MOST_MEANT = 3
+_NEARLY = 0.8
+_STATES = {"included": "in the prompt", "left_out": "left out", "not_considered": "not considered"}
 _COUNTS = ("expired", "archived", "deleted", "purged", "ended", "embedded")
 
 
@@ -33,30 +41,30 @@ def _maintenance_lines(run: Maintenance) -> list[Move | str]:
 
 
 update = plain(
-    "update", changed_lines, f'memotherm update {ID} --content "Deploys are frozen until Monday"',
+    "update", f'memotherm update {ID} --content "Deploys are frozen until Monday"',
     help="Change the content, kind, tags, metadata, expiry or key of a memory.\n\nTags that are given replace all.",
 )  # fmt: skip
-amend = plain("amend", changed_lines, f'memotherm amend {ID} "Ana works at Anthropic now" --part "works at Google"')
-alias = plain("alias", changed_lines, 'memotherm alias "Zhang Wei" 张伟')
-move = plain("move", changed_lines, f'memotherm move {ID} cold --why "the sprint is over"')
-prioritize = plain("prioritize", changed_lines, f"memotherm prioritize {ID} critical")
-pin = plain("pin", changed_lines, f'memotherm pin {ID} --why "ask first"')
-unpin = plain("unpin", changed_lines, f"memotherm unpin {ID}")
-rescope = plain("rescope", changed_lines, f"memotherm rescope {ID} project=shop")
-verify = plain("verify", changed_lines, f"memotherm verify {ID}")
-archive = plain("archive", changed_lines, f"memotherm archive {ID}")
+amend = plain("amend", f'memotherm amend {ID} "Ana works at Anthropic now" --part "works at Google"')
+alias = plain("alias", 'memotherm alias "Zhang Wei" 张伟')
+move = plain("move", f'memotherm move {ID} cold --why "the sprint is over"')
+prioritize = plain("prioritize", f"memotherm prioritize {ID} critical")
+pin = plain("pin", f'memotherm pin {ID} --why "ask first"')
+unpin = plain("unpin", f"memotherm unpin {ID}")
+rescope = plain("rescope", f"memotherm rescope {ID} project=shop")
+verify = plain("verify", f"memotherm verify {ID}")
+archive = plain("archive", f"memotherm archive {ID}")
 compact = plain(
-    "compact", _compaction_lines, "memotherm compact --dry-run", notes=lambda run: run.degraded,
+    "compact", "memotherm compact --dry-run", _compaction_lines, notes=lambda run: run.degraded,
     help="Run the tier rules once over all visible memories, and print the moves.",
 )  # fmt: skip
 maintain = plain(
-    "maintain", _maintenance_lines, "memotherm maintain --dry-run", notes=lambda run: run.degraded, progress="changes",
+    "maintain", "memotherm maintain --dry-run", _maintenance_lines, notes=lambda run: run.degraded, progress="changes",
     whole_store=True, help="Run maintenance: expiry, cooling and retention.",
 )  # fmt: skip
 
 
 history = plain(
-    "history", iter, f"memotherm history {ID}",
+    "history", f"memotherm history {ID}", iter,
     help="Show the events of a memory: time, actor, rule and reason.",
     more=lambda _, values: {"id": values["memory_id"]},
 )  # fmt: skip
@@ -123,10 +131,9 @@ def undo(mem: Memotherm, events: tuple[int, ...], batch: str | None, run: bool, 
         return Output(to_json(undone), [counts], map(str, undone.skipped))
     if len(events) == 1 and not run and not include_narrower:
         memory = mem.undo(events[0])
-        return Output(to_json(memory), changed_lines(memory))
+        return Output(to_json(memory), [memory])
     undone = mem.bulk.undo(events, run=run, include_narrower=include_narrower)
-    lines = [line for memory in undone.memories for line in changed_lines(memory)]
-    return Output(to_json(undone), lines, map(str, undone.skipped))
+    return Output(to_json(undone), undone.memories, map(str, undone.skipped))
 
 
 @click.command("conflicts")
@@ -171,7 +178,7 @@ def tasks(
     """
     if done is not None or cancelled is not None:
         memory = mem.finish(done or cancelled or "", "cancelled" if done is None else "done", why)
-        return Output(to_json(memory), changed_lines(memory))
+        return Output(to_json(memory), [memory])
     found = mem.tasks(limit, include_narrower)
     return Output({"memories": to_json(found)}, found, ["no task is open"] * (not found))
 
@@ -200,3 +207,77 @@ def receipts(mem: Memotherm, memory_id: str | None, **options: Any) -> Output:  
         return Output({"answers": to_json(answers)}, answers, none)
     contents = _contents(mem, [entry.id for receipt in page for entry in (*receipt.included, *receipt.left_out)])
     return Output(to_json(page), [Titled(receipt, contents) for receipt in page], [*none, *more_note(page.cursor)])
+
+
+@click.command("why")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--turn", type=click.IntRange(1), help="The number of a turn, as `receipts` lists it; default: the last.")
+@memory_option()
+def why(mem: Memotherm, words: tuple[str, ...], turn: int | None) -> Output:
+    """Say whether a memory was in a prompt, and why or why not.
+
+    The memory is named by words of it, or by its id; the prompt is the last one of the scope or of a narrower one.
+
+    \b
+    memotherm why staging port
+    memotherm why "deploys are frozen" --turn 12
+    """
+    receipt = _last(mem) if turn is None else mem.receipts.get(turn)
+    found = _meant(mem, " ".join(words))
+    if not found:
+        raise NotFound(f"no memory here has the words {' '.join(words)!r}: `memotherm list` shows all")
+    answers = [mem.receipts.explain(receipt.number, memory.id) for memory in found]
+    data = [
+        {**to_json(answer), "content": memory.content, **_outdated(memory)}
+        for memory, answer in zip(found, answers, strict=True)
+    ]
+    return Output({"turn": receipt.number, "answers": data}, _why_lines(receipt, found, answers))
+
+
+def _last(mem: Memotherm) -> KeptReceipt:
+    page = mem.receipts.list(limit=1)
+    if not page.receipts:
+        raise NotFound("no prompt has had memories here: `memotherm context` makes one by hand")
+    return page.receipts[0]
+
+
+def _meant(mem: Memotherm, text: str) -> list[Memory]:
+    """Return the memories that a text may mean: that with the id, those that contain it, or the best hits."""
+    try:
+        return [mem.get(mem.inspect.full_id(text), include_narrower=True)]
+    except NotFound:
+        pass
+    containing = mem.find(contains=text, retention="any", include_narrower=True, limit=_MOST_MEANT).memories
+    if containing:
+        return list(containing)
+    found = mem.recall(text, limit=_MOST_MEANT, tiers=("hot", "warm", "cold"), include_narrower=True, track=False)
+    related = (hit for hit in (*found.pinned, *found) if hit.why.relevance >= HIT_THRESHOLD)
+    hits = sorted(related, key=lambda hit: -hit.why.relevance)
+    # The first is meant; another one is, too, if it is nearly as close.
+    return [hit.memory for hit in hits if hit.why.relevance >= _NEARLY * hits[0].why.relevance][:_MOST_MEANT]
+
+
+def _outdated(memory: Memory) -> dict[str, str]:
+    """Return since when a memory is superseded, and by which one; empty if it is not."""
+    if memory.valid_until is None or SUPERSEDED_BY not in memory.metadata:
+        return {}
+    return {"outdated_since": memory.valid_until.isoformat(), "superseded_by": str(memory.metadata[SUPERSEDED_BY])}
+
+
+def _why_lines(receipt: KeptReceipt, found: Sequence[Memory], answers: Sequence[ReceiptAnswer]) -> Iterator[object]:
+    from rich.text import Text
+
+    from memotherm.cli.formatting import row, shown_id
+
+    asked = f'"{first_line(receipt.query, 60)}"' if receipt.query else "the start of a session"
+    yield f"turn {receipt.number}, {receipt.at:%Y-%m-%d %H:%M} UTC, {receipt.scope}: {asked}"
+    for memory, answer in zip(found, answers, strict=True):
+        told = [Text(f"{_STATES[answer.state]}: {answer.reason}", style="bold")]
+        if answer.fits_at is not None:
+            told.append(Text(f"it enters at {pluralize(answer.fits_at, 'token')}; the budget was {receipt.budget}"))
+        if (turn := answer.given_in) is not None:
+            told.append(Text(f"it was in turn {turn}: memotherm why {shown_id(memory.id)} --turn {turn}"))
+        if outdated := _outdated(memory):
+            day = (memory.valid_until or receipt.at) - timedelta(microseconds=1)
+            told.append(Text(f"outdated since {day:%Y-%m-%d}: {shown_id(outdated['superseded_by'])} says otherwise"))
+        yield row(Text(shown_id(memory.id)), Text(first_line(memory.content, 70)), *told)

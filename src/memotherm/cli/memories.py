@@ -13,7 +13,7 @@ from memotherm.cli.options import StoreOptions, folder_option, memory_option, na
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
-from memotherm.model import Memory, Recall, Tier
+from memotherm.model import Recall, Tier
 from memotherm.model.marks import ANCHORS, ENDS
 from memotherm.model.recall import SEARCH_COLD
 from memotherm.model.results import ScopeCount
@@ -72,7 +72,7 @@ def remember(
         return Output(answer, [], [f"not stored: {answer['why'].replace('use force', 'use --force')}"])
     memory = mem.remember(**arguments)
     warnings = secret_warnings(arguments["content"], mem.settings)
-    return Output({**to_json(memory), "warnings": warnings}, changed_lines(memory), warnings)
+    return Output({**to_json(memory), "warnings": warnings}, [memory], warnings)
 
 
 def _end(until: str | None, while_: str | None, valid_until: str | None) -> dict[str, str]:
@@ -86,11 +86,6 @@ def _end(until: str | None, while_: str | None, valid_until: str | None) -> dict
             raise click.UsageError(f"--while takes a branch or a file that exists, or contains a text, not {while_!r}")
         return {"valid_until": str(ends)}
     return {} if until is None else {"valid_until": until}
-
-
-def changed_lines(memory: Memory) -> list[Memory]:
-    """Return what shows a memory after a change."""
-    return [memory]
 
 
 @click.command("recall", cls=TextCommand)
@@ -148,13 +143,13 @@ def context(mem: Memotherm, receipt: bool, **options: Any) -> Output:  # noqa: A
 
 feedback = plain(
     "feedback",
+    "memotherm feedback --used mem_01J8ZQ4X0000000000000000\n"
+    'memotherm feedback rec_01J8ZQ4X0000000000000000 --answer "The port is 5433."',
     lambda found: [
         *(f"{memory_id} confirmed" for memory_id in found.confirmed),
         *(f"{memory_id} reflected" for memory_id in found.reflected),
         *["nothing new"] * (not found.confirmed and not found.reflected),
     ],
-    "memotherm feedback --used mem_01J8ZQ4X0000000000000000\n"
-    'memotherm feedback rec_01J8ZQ4X0000000000000000 --answer "The port is 5433."',
     help="Say which memories of a recall were of use, so that tiers follow what helps.\n\n"
     "RECALL_ID is in the JSON of a recall or context; without it, the last recalls of the scope are meant.",
     arguments="recall",
@@ -292,7 +287,7 @@ def status(store: StoreOptions, include_narrower: bool) -> Output:
 
 
 scopes = plain(
-    "scopes", lambda counts: [counts] * bool(counts), "memotherm scopes\nmemotherm scopes --project shop --json",
+    "scopes", "memotherm scopes\nmemotherm scopes --project shop --json", lambda counts: [counts] * bool(counts),
     help="List the scopes at and below the given one that hold memories, with counts and sizes.",
     notes=lambda counts: ["no scope holds memories"] * (not counts), whole_store=True,
 )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from memotherm import Memory, Memotherm
-from memotherm.cli.memories import all_scopes, changed_lines, whereabouts
+from memotherm.cli.memories import all_scopes, whereabouts
 from memotherm.cli.options import (
     StoreOptions,
     dry_run_option,
@@ -69,7 +69,7 @@ def _command(verb: str, help: str, question: str, done: str, examples: str) -> c
                     confirm(question.format(repr(content)), "purge erases permanently", yes=yes or dry_run)
                 memory: Memory | None = getattr(mem, verb)(whole_id, why)
             if memory is not None:
-                return Output(to_json(memory), changed_lines(memory)).after_dry_run(dry_run)
+                return Output(to_json(memory), [memory]).after_dry_run(dry_run)
             data = {"id": whole_id, "retention": "purged"}
             return Output(data, [f"{whole_id} was erased"]).after_dry_run(dry_run)
         with opened(store) as mem:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memotherm import Memotherm
-from memotherm.cli.memories import changed_lines, recalled
+from memotherm.cli.memories import recalled
 from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
@@ -56,42 +56,42 @@ def add(mem: Memotherm, session_id: str, **options: Any) -> Output:  # noqa: ANN
     memory = mem.session(session_id).add(**given(options))
     warnings = added_warnings(memory, memory.content, mem.settings)
     data = {**with_item_names(to_json(memory)), "rule": memory.tier_rule, "warnings": warnings}
-    return Output(data, changed_lines(memory), warnings)
+    return Output(data, [memory], warnings)
 
 
 for command in (
     plain(
-        "session_hot", iter, "memotherm session hot s1", help="Show the hot memories, newest first.",
+        "session_hot", "memotherm session hot s1", iter, help="Show the hot memories, newest first.",
         notes=lambda memories: ["the session has no hot memories"] * (not memories),
     ),
     plain(
-        "session_status", _status_lines, "memotherm session status s1", more=_metrics,
+        "session_status", "memotherm session status s1", _status_lines, more=_metrics,
         help="Show how full hot is, and what is suggested.",
     ),
     plain(
-        "session_spill", lambda spill: [*spill.moved, f"{spill.spilled_count} spilled"],
-        "memotherm session spill s1 --count 2 --dry-run",
+        "session_spill", "memotherm session spill s1 --count 2 --dry-run",
+        lambda spill: [*spill.moved, f"{spill.spilled_count} spilled"],
         help="Spill hot memories: the least relevant and oldest, or those given by id.",
     ),
     plain(
-        "session_promote", lambda moved: ["it is hot now" if moved else "it was hot already"],
-        "memotherm session promote s1 mem_01J8ZQ4X",
+        "session_promote", "memotherm session promote s1 mem_01J8ZQ4X",
+        lambda moved: ["it is hot now" if moved else "it was hot already"],
         help="Move a memory of the session to hot; older ones are spilled if needed.",
     ),
-    plain("session_demote", changed_lines, "memotherm session demote s1 mem_01J8ZQ4X --tier cold"),
-    plain("session_keep", changed_lines, "memotherm session keep s1 mem_01J8ZQ4X"),
+    plain("session_demote", "memotherm session demote s1 mem_01J8ZQ4X --tier cold"),
+    plain("session_keep", "memotherm session keep s1 mem_01J8ZQ4X"),
     plain(
-        "session_prune", lambda pruned: [f"{pluralize(len(pruned), 'memory')} deleted"],
-        "memotherm session prune s1 --keep 100",
+        "session_prune", "memotherm session prune s1 --keep 100",
+        lambda pruned: [f"{pluralize(len(pruned), 'memory')} deleted"],
         help="Delete the least relevant cold memories of the session; `restore` undoes it within 7 days.",
     ),
     plain(
-        "session_clear", lambda cleared: [f"{pluralize(cleared, 'memory')} deleted"], "memotherm session clear s1",
+        "session_clear", "memotherm session clear s1", lambda cleared: [f"{pluralize(cleared, 'memory')} deleted"],
         help="Delete the memories of the session, except pinned ones; `restore` undoes it within 7 days.",
     ),
     plain(
-        "session_end", lambda run: ["ended" if run is None else f"ended. {run}"],
-        'memotherm session end s1 --summary "We chose SQLite"',
+        "session_end", 'memotherm session end s1 --summary "We chose SQLite"',
+        lambda run: ["ended" if run is None else f"ended. {run}"],
         help="End the session, and run compaction if `compaction_on_session_end` is set.",
     ),
 ):  # fmt: skip

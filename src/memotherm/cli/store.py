@@ -150,8 +150,8 @@ def move_project(store: StoreOptions, old: str, new: str, applies: bool) -> Outp
 
 store.add_command(
     plain(
-        "reembed", lambda embedded: [f"vectors created for {pluralize(embedded, 'memory')}"],
-        "memotherm store reembed", progress="vectors",
+        "reembed", "memotherm store reembed",
+        lambda embedded: [f"vectors created for {pluralize(embedded, 'memory')}"], progress="vectors",
         help="Create missing vectors; after a change of embedder, all of them.\n\n"
         "The newest memories come first, and an interrupted run continues where it stopped. The old vectors are used "
         "until all new ones exist.",

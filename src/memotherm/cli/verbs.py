@@ -113,8 +113,8 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def plain(
     operation: str,
-    lines: Callable[[Any], Iterable[object]],
     examples: str,
+    lines: Callable[[Any], Iterable[object]] = lambda result: [result],
     *,
     help: str = "",
     notes: Callable[[Any], Iterable[str]] = lambda _: (),
@@ -127,8 +127,8 @@ def plain(
 
     Args:
         operation: The name of the operation, such as `session_spill`.
-        lines: The lines that show a result to people.
         examples: Command lines, for the help.
+        lines: The lines that show a result to people; by default the result itself.
         help: What it does, if the description of the operation does not tell it.
         notes: What to say about a result beside it.
         more: What its JSON has beside the result, from the memory and the values of the options.
