@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from memotherm.operations.table import OPERATIONS
-from memotherm.rest.routes import policies, query, server
+from memotherm.rest.routes import query, server
 from memotherm.rest.routes.derived import SCHEMAS, add_route
 from memotherm.rest.routes.overrides import OVERRIDES
 
@@ -17,8 +17,7 @@ _IN_BODIES = ("where", "contains", "mentions", "ids", "order", "skip")
 router = APIRouter()
 router.include_router(server.router)
 for operation in OPERATIONS.values():
-    if operation.route and operation.name not in policies.OWN:
+    if operation.route and operation.name not in query.OWN:
         add_route(router, operation, *OVERRIDES.get(operation.name, ()))
 add_route(router, OPERATIONS["find"], route="GET /memories", id="list_memories", without=_IN_BODIES)
-for subject in (query, policies):
-    router.include_router(subject.router)
+router.include_router(query.router)
