@@ -254,9 +254,6 @@ class AsyncMemothermMemoryTool(BetaAsyncAbstractMemoryTool):
 
 # Files
 
-
-# Files
-
 #: The key of the directory that holds all files.
 ROOT = "memories"
 
