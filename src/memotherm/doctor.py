@@ -29,7 +29,9 @@ from memotherm.hooks.log import DEADLINE, ERROR, Entry, last_week, log_file
 from memotherm.hooks.project import project_at
 from memotherm.hooks.scopes import mistrust, name_of, trust_command, trust_file, trusted_folders, untrusted_text
 from memotherm.hooks.spool import user_spool
+from memotherm.remote import is_remote
 from memotherm.settings import data_home, load
+from memotherm.settings.paths import sqlite_path
 from memotherm.settings.sources import described_settings
 from memotherm.text.content import pluralize
 from memotherm.tiers.engine import CLOCK_JUMPED
@@ -233,11 +235,9 @@ def _store(mem: Memotherm, url: str) -> Finding:
 
 
 def _permission(url: str) -> Finding:
-    path = Path(url.removeprefix("sqlite:///")).expanduser()
-    if url.startswith(("http://", "https://")):
-        return Finding("permission", "ok", "granted by the server")
-    if "://" in url and not url.startswith("sqlite:///"):
-        return Finding("permission", "ok", "granted by the database server")
+    path = sqlite_path(url)
+    if path is None:
+        return Finding("permission", "ok", f"granted by the {'' if is_remote(url) else 'database '}server")
     for entry in (path, path.parent):
         if not os.access(entry, os.W_OK):
             detail = f"{entry} is not writable: it can only be read"

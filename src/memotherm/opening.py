@@ -21,14 +21,13 @@ from memotherm.recall.values import RankingOptions
 from memotherm.remote import is_remote
 from memotherm.settings import Settings
 from memotherm.settings.keys import Key, api_key, key_text, with_key
-from memotherm.settings.paths import create_folder
+from memotherm.settings.paths import create_folder, sqlite_path
 from memotherm.storage.open import (
     distribute_store,
     migrate_store,
     open_store,
     recode_store,
     restore_store,
-    sqlite_path,
 )
 from memotherm.storage.store import Distribution
 from memotherm.storage.transfer import Migration, Progress

@@ -27,7 +27,7 @@ from memotherm.hooks.scopes import trust as add_trust
 from memotherm.hooks.scopes import trusted_folders
 from memotherm.hooks.spool import user_spool
 from memotherm.settings import load
-from memotherm.settings.paths import environment
+from memotherm.settings.paths import absolute_store, environment
 from memotherm.text.content import pluralize
 
 #: The time without a request after which the daemon ends, so that its memory is free when nobody works.
@@ -96,8 +96,7 @@ def install(
     """
     if shared and (project, user) != ("auto", "auto"):
         raise click.UsageError("--shared is one memory without a project and a user: leave out --project and --user")
-    own_path = store is not None and "://" not in store and scope == "user"
-    url = str(Path(store or "").expanduser().absolute()) if own_path else store
+    url = absolute_store(store, Path.cwd()) if store and scope == "user" else store
     named = {"--store": url, **({} if shared else {"--project": project, "--user": user})}
     options = [word for name, value in named.items() if value for word in (name, value)]
     folder = Path.cwd() if scope == "project" else None

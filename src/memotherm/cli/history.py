@@ -24,8 +24,8 @@ from memotherm.model.clock import as_moment, system_clock
 from memotherm.model.memory import HISTORY
 from memotherm.model.reports import Activity
 from memotherm.operations.codec import to_json
-from memotherm.settings.paths import create_folder, is_excluded, user_file, write_text
-from memotherm.settings.sources import with_setting
+from memotherm.settings.paths import absolute_store, is_excluded
+from memotherm.settings.sources import change_user_file, with_setting
 from memotherm.text.content import pluralize
 
 #: How many projects and unreadable files of a program are named.
@@ -144,17 +144,13 @@ def _run(store: str | None, wanted: Wanted, *, forget_excluded: bool, dry_run: b
         status = mem.status(include_narrower=True)
         pending = status.pending_vectors if done.batch and status.embedder != "none" else 0
         if pending:
-            start_command(["store", "reembed", *(["--store", _absolute(store)] if store else [])])
+            start_command(["store", "reembed", *(["--store", absolute_store(store, Path.cwd())] if store else [])])
             notes.append(f"found by words at once; vectors of {pluralize(pending, 'memory')} follow")
         return Output(data, [*preview, *lines], notes)
 
 
 def _offer(to_forget: str) -> list[str]:
     return [f"to {to_forget}: `memotherm backfill --forget-excluded`"]
-
-
-def _absolute(store: str) -> str:
-    return store if "://" in store else str(Path(store).expanduser().absolute())
 
 
 def _found_lines(found: Found) -> Iterator[str]:
@@ -201,12 +197,10 @@ def _cleanup_notes() -> list[str]:
 
 def _exclude(mem: Memotherm, patterns: tuple[str, ...]) -> None:
     """Add patterns to the setting that names what is not captured."""
-    file, known = user_file(), mem.settings.capture_exclude
+    known = mem.settings.capture_exclude
     new = [pattern for pattern in patterns if pattern not in known]
     if new:
-        create_folder(file.parent)
-        text = file.read_text("utf-8") if file.is_file() else ""
-        write_text(file, with_setting(text, "capture_exclude", [*known, *new]))
+        change_user_file(lambda text: with_setting(text, "capture_exclude", [*known, *new]))
 
 
 def _excluded_notes(mem: Memotherm, patterns: tuple[str, ...]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from memotherm.hooks.scopes import HOOKS, scope_of, untrusted_text
 from memotherm.model import SCOPE_FIELDS, Scope
 from memotherm.remote import is_remote
 from memotherm.settings import default_store, load
+from memotherm.settings.paths import sqlite_path
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 #: A command that returns its output; None if it has printed all by itself.
@@ -111,8 +112,8 @@ def memory_option(
 @contextmanager
 def opened(store: StoreOptions, *, dry_run: bool = False, creates: bool = False) -> Iterator[Memotherm]:
     """Open the store, or for a dry run a temporary copy; refuse one that does not exist, unless it `creates` it."""
-    path = (store.url or "").removeprefix("sqlite:///")
-    if not creates and path and "://" not in path and path != ":memory:" and not Path(path).expanduser().exists():
+    path = sqlite_path(store.url) if store.url else None
+    if not creates and path is not None and str(path) != ":memory:" and not path.exists():
         raise NotFound(f"there is no store {store.url}: check the path, or create it with `memotherm remember`")
     with memotherm.open(store.url, scope=store.scope) as outer:
         mem = (in_folder(outer, store.url) if store.as_hooks else _around(outer)).by("person").in_folder(Path.cwd())

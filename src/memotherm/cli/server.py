@@ -49,7 +49,7 @@ def serve(host: str, port: int, log_level: str, workers: int, store: StoreOption
     memotherm serve --port 8077
     memotherm serve --workers 4
     """
-    rest = _rest()
+    rest = _module("memotherm.rest.serve", "server")
     with memotherm.open(store.url, scope=store.scope) as mem:
         if workers > 1:
             code: int = rest.serve_with_workers(workers, mem, store.url, host, port, log_level)
@@ -58,12 +58,13 @@ def serve(host: str, port: int, log_level: str, workers: int, store: StoreOption
         return None
 
 
-def _rest() -> Any:  # noqa: ANN401 - a module
-    """Return the module of the server, which needs packages of its own."""
+def _module(name: str, extra: str) -> Any:  # noqa: ANN401 - a module
+    """Return the module of a server, which needs the packages of an extra."""
     try:
-        return import_module("memotherm.rest.serve")
+        return import_module(name)
     except ImportError as exc:
-        raise PluginUnavailable(f"the server needs a package ({exc.name}): pip install 'memotherm[server]'") from exc
+        which = "MCP server" if extra == "mcp" else extra
+        raise PluginUnavailable(f"the {which} needs a package ({exc.name}): pip install 'memotherm[{extra}]'") from exc
 
 
 @click.command("mcp")
@@ -81,10 +82,7 @@ def mcp(tools: str | None, notes: str | None, store: StoreOptions) -> None:
     """
     # Standard output is reserved for the protocol.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    try:
-        from memotherm.mcp.server import build
-    except ImportError as exc:
-        raise PluginUnavailable(f"the MCP server needs a package ({exc.name}): pip install 'memotherm[mcp]'") from exc
+    server = _module("memotherm.mcp.server", "mcp")
     options = {"mcp_tools": tools, "notes_root": notes}
     settings = {name: value for name, value in options.items() if value is not None}
     if is_excluded(load().capture_exclude, store.scope.project, str(Path.cwd())):
@@ -97,7 +95,7 @@ def mcp(tools: str | None, notes: str | None, store: StoreOptions) -> None:
             except MemothermError as exc:
                 logging.getLogger(__name__).warning("the notes are not watched: %s", exc)
         stack.enter_context(mem.store.maintenance(first_minutes=_FIRST_MAINTENANCE_MINUTES))
-        build(mem.in_folder(Path.cwd())).run()
+        server.build(mem.in_folder(Path.cwd())).run()
 
 
 @click.command("dashboard")
@@ -124,7 +122,9 @@ def dashboard(port: int, no_open: bool, store: StoreOptions) -> None:
             webbrowser.open(address)
 
     with memotherm.open(store.url, scope=store.scope) as mem:
-        _rest().serve(mem, _LOCALHOST, port, "warning", token=token, on_ready=on_ready)
+        _module("memotherm.rest.serve", "server").serve(
+            mem, _LOCALHOST, port, "warning", token=token, on_ready=on_ready
+        )
 
 
 @click.group("keys", cls=SuggestingGroup)

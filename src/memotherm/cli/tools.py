@@ -19,8 +19,8 @@ from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.errors import InvalidInput, MemothermError
 from memotherm.model import SCOPE_FIELDS
 from memotherm.settings import FIELDS, default_store, load
-from memotherm.settings.paths import create_folder, user_file, write_text
-from memotherm.settings.sources import described_settings, known, with_setting, without_setting
+from memotherm.settings.paths import sqlite_path, user_file
+from memotherm.settings.sources import change_user_file, described_settings, known, with_setting, without_setting
 
 if TYPE_CHECKING:
     from memotherm.doctor import Finding
@@ -64,7 +64,8 @@ def _of_store(store: StoreOptions, *, include_narrower: bool) -> Iterator[Findin
     from memotherm.doctor import Finding, checked, failure, project_finding, store_findings
 
     url = store.url or default_store(load())
-    if "://" not in url and not Path(url).expanduser().exists():
+    path = sqlite_path(url)
+    if path is not None and not path.exists():
         yield Finding("store", "note", f"{url} does not exist yet", f"memotherm remember '...' --store {url}")
         return
     try:
@@ -156,12 +157,7 @@ def _described(*, changed: bool = False) -> dict[str, dict[str, Any]]:
 
 def _edited(name: str, change: Callable[[str], str]) -> Output:
     """Change the user's file; return the setting, and a note if something else than the file determines it."""
-    file = user_file()
-    text = file.read_text("utf-8") if file.is_file() else ""
-    changed = change(text)
-    if changed != text:
-        create_folder(file.parent)
-        write_text(file, changed)
+    file = change_user_file(change)
     entry: dict[str, Any] = _described()[name]
     stronger = f"the value comes from {entry['origin']}, which takes precedence over your settings file"
     notes = [] if entry["origin"] in (str(file), "default") else [stronger]

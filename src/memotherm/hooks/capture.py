@@ -182,7 +182,7 @@ class _Run:
                 set_aside(spool, turn, f"{type(error).__name__}: {error}" if str(error) else repr(error), result)
             else:
                 for path, _ in turn:
-                    spool.remove(path)
+                    path.unlink(missing_ok=True)
 
     def _postpone(self, turn: list[Job], error: Exception, now: float) -> None:
         """Let a turn be tried again after a pause, which doubles with each attempt."""

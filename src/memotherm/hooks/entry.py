@@ -97,9 +97,9 @@ def _spool(event: HookEvent, options: Options) -> None:
                 spool.add(job)
                 run_ended |= job["do"] == "run"
         if options.worker and (run_ended or event.moment in ("start", "stop", "compact", "end")) and spool.waiting():
-            from memotherm.hooks.jobs import start_worker
+            from memotherm.hooks.jobs import start_command
 
-            start_worker()
+            start_command(["agent", "worker", "--once", "--quiet"])
     except Exception as error:  # noqa: BLE001 - the turn matters more than the capture
         _print_error(error)
 

@@ -14,7 +14,7 @@ from memotherm.errors import PluginUnavailable, WrongKey
 from memotherm.hooks.scopes import scope_of
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings, data_home, default_store, load
 from memotherm.settings.keys import KEY_BYTES, SALT_BYTES, derived, with_key
-from memotherm.settings.paths import is_excluded
+from memotherm.settings.paths import absolute_store, is_excluded
 from memotherm.text.redaction import redactor
 
 # Encryption
@@ -64,7 +64,6 @@ def _cipher(key: str, salt: bytes) -> Any:  # noqa: ANN401 - the package may be 
 # Store and settings
 
 
-_SQLITE = "sqlite:///"
 #: Longer than a captured memory, so that no secret is cut in two before redaction.
 _MAX_CHARS = 40_000
 
@@ -80,9 +79,9 @@ def resolved(job: Job, folder: Path) -> Job:
     changed = {name: value for name, value in values.items() if value != FIELDS[name].default}
     return {
         **seal(job, settings.key),
-        "store": _absolute(job["store"], folder) if job.get("store") else None,
+        "store": absolute_store(job["store"], folder) if job.get("store") else None,
         "scope": scope_of(dict(job.get("scope") or {}), str(job.get("folder") or folder)),
-        "settings": {**changed, "store": _absolute(default_store(settings), folder)},
+        "settings": {**changed, "store": absolute_store(default_store(settings), folder)},
     }
 
 
@@ -108,26 +107,11 @@ def job_settings(job: Job) -> Settings:
     return Settings(**{**job["settings"], **{name: getattr(user, name) for name in SECRET_NAMES}})
 
 
-def _absolute(store: str, folder: Path) -> str:
-    if "://" in store and not store.startswith(_SQLITE):
-        return store
-    return str(folder / Path(store.removeprefix(_SQLITE)).expanduser())
-
-
 # Worker
 
 
-def start_worker() -> None:
-    """Start a worker in the background that processes the spool and ends.
-
-    It runs in the data folder, so that it does not depend on the folder of the hook; as a fork of the daemon, if there
-    is one.
-    """
-    start_command(["agent", "worker", "--once", "--quiet"])
-
-
 def start_command(arguments: list[str]) -> None:
-    """Start a command of ours in the background, in the data folder."""
+    """Start a command of ours in the background, in the data folder; as a fork of the daemon, if there is one."""
     if start(arguments, str(data_home())):
         return
     # Imported here, because few hooks start a worker.

@@ -23,7 +23,7 @@ from memotherm.model.marks import ANCHORS
 from memotherm.remote import is_remote
 from memotherm.settings import Settings, data_home, default_store, load
 from memotherm.settings.keys import with_key
-from memotherm.settings.paths import create_folder, is_excluded, read_regular, user_file, write_text
+from memotherm.settings.paths import create_folder, is_excluded, read_regular, sqlite_path, user_file, write_text
 from memotherm.text.tool_calls import ToolCall
 from memotherm.text.triggers import trigger_names
 from memotherm.workspace.anchors import paths_of
@@ -31,7 +31,6 @@ from memotherm.workspace.anchors import paths_of
 if TYPE_CHECKING:
     from memotherm import Memotherm, Session
 
-_SQLITE = "sqlite:///"
 #: The most events that one hook looks at for names; later ones go on from there.
 _MOST_EVENTS = 1000
 _MAX_TASK_CHARS = 20_000
@@ -216,8 +215,9 @@ class _Names:
 
     def __init__(self, event: HookEvent, options: Options, settings: Settings) -> None:
         store = options.store or default_store(settings)
-        self._local = settings.key == "" and ("://" not in store or store.startswith(_SQLITE))
-        self._store = Path(store.removeprefix(_SQLITE)).expanduser().absolute()
+        file = sqlite_path(store)
+        self._local = settings.key == "" and file is not None
+        self._store = (file or Path()).absolute()
         self._path = names_file(options.arguments, event.folder)
         self._names: set[str] = set()
         self._seen: dict[str, int] = {}

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from memotherm.errors import StoreBusy
 from memotherm.hooks.scopes import scope_of
 from memotherm.settings import data_home
-from memotherm.settings.paths import create_file, create_folder, read_regular
+from memotherm.settings.paths import create_file, create_folder, read_regular, sqlite_path
 
 if TYPE_CHECKING:
     from memotherm.model import Scope
@@ -133,10 +133,6 @@ class Spool:
                 count += 1
         return count
 
-    def remove(self, path: Path) -> None:
-        """Remove a job that is done."""
-        path.unlink(missing_ok=True)
-
     def set_aside(self, path: Path, why: str = "") -> None:
         """Rename the file of a job, so that it is kept and not tried again; record why, unless it is no job."""
         with contextlib.suppress(OSError, ValueError, RecursionError):
@@ -219,7 +215,7 @@ def erase_jobs(spool: Spool, store: str, scope: Scope) -> int:
             raise StoreBusy("a worker is processing the spool of the hooks: try again when it has finished")
         paths = [path for path in [*spool.waiting(), *spool.failed()] if _belongs(path, store, scope)]
         for path in paths:
-            spool.remove(path)
+            path.unlink(missing_ok=True)
         return len(paths)
 
 
@@ -238,5 +234,5 @@ def _belongs(path: Path, store: str, scope: Scope) -> bool:
 
 def _name(store: str) -> str:
     """Return the canonical name of a store, without a password."""
-    path = store.removeprefix("sqlite:///")
-    return _PASSWORD.sub("@", store if "://" in path else os.path.realpath(Path(path).expanduser()))
+    path = sqlite_path(store)
+    return _PASSWORD.sub("@", store) if path is None else os.path.realpath(path)

@@ -16,11 +16,24 @@ from memotherm.folders import config_folder, data_folder
 from memotherm.settings.schema import Settings
 
 PREFIX = "MEMOTHERM_"
+SQLITE = "sqlite:///"
 
 
 def default_store(settings: Settings, environ: Mapping[str, str] | None = None) -> str:
     """Return the path or URL of the store that is used when none is given."""
     return settings.store or str(data_home(environ) / "memory.db")
+
+
+def sqlite_path(url: str) -> Path | None:
+    """Return the file that a path or URL of a store names; None if it names another kind of store."""
+    path = url.removeprefix(SQLITE)
+    return None if "://" in path else Path(path).expanduser()
+
+
+def absolute_store(url: str, folder: Path) -> str:
+    """Return the path of a store, which may be relative to a folder, as an absolute one; a URL as it is."""
+    path = sqlite_path(url)
+    return url if path is None else str(folder.absolute() / path)
 
 
 def data_home(environ: Mapping[str, str] | None = None) -> Path:

@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from memotherm.errors import SettingsError
-from memotherm.settings.paths import PREFIX, user_file
+from memotherm.settings.paths import PREFIX, create_folder, user_file, write_text
 from memotherm.settings.schema import FIELDS, Settings
 from memotherm.settings.types import Address, Boosts, Secret, as_bool, checked, project_may_set, public
 
@@ -292,6 +292,17 @@ def _listed(value: Any) -> Any:  # noqa: ANN401
 
 
 _TABLE = re.compile(r"^\s*\[", re.MULTILINE)
+
+
+def change_user_file(change: Callable[[str], str]) -> Path:
+    """Change the text of the user's settings file, and return its path."""
+    file = user_file()
+    text = file.read_text("utf-8") if file.is_file() else ""
+    changed = change(text)
+    if changed != text:
+        create_folder(file.parent)
+        write_text(file, changed)
+    return file
 
 
 def with_setting(text: str, name: str, value: object) -> str:

@@ -14,6 +14,7 @@ from memotherm.model import Memory, Retention, Scope, entry_points
 from memotherm.model.actions import Action
 from memotherm.model.clock import system_clock
 from memotherm.settings import Settings
+from memotherm.settings.paths import SQLITE, sqlite_path
 from memotherm.storage.statements import Row
 from memotherm.storage.store import Distribution, Store, Transaction
 from memotherm.storage.transfer import (
@@ -30,8 +31,6 @@ from memotherm.storage.values import DISCARDED, Cause, Search
 GROUP = "memotherm.stores"
 #: Opens the store that a URL names, with these settings; creates it if it does not exist.
 Factory = Callable[[str, Settings], Store]
-
-_SQLITE = "sqlite:///"
 
 
 def register_store(scheme: str, factory: Factory) -> None:
@@ -53,16 +52,10 @@ def open_url(url: str, settings: Settings) -> Store:
     return factory(url, settings)
 
 
-def sqlite_path(url: str) -> Path | None:
-    """Return the file that a path or URL names; None if it names another kind of store."""
-    path = url.removeprefix(_SQLITE)
-    return None if "://" in path else Path(path).expanduser()
-
-
 def _open_sqlite(url: str, settings: Settings) -> Store:
     from memotherm.storage.sqlite.store import SqliteStore
 
-    path = url.removeprefix(_SQLITE)
+    path = url.removeprefix(SQLITE)
     if "://" in path:
         raise InvalidInput(f"cannot open {url}: write sqlite:/// and the path of the file")
     if not path or "\x00" in path:
