@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-JsonBody = dict[str, Any]
+Json = dict[str, Any]
 
 _RETRIES = 3
 _FIRST_WAIT, _MOST_WAIT = 0.2, 2.0
@@ -62,11 +62,6 @@ _CLASSES: dict[str, type[MemothermError]] = {
     for name in errors.__all__
     if isinstance(found := getattr(errors, name), type) and issubclass(found, MemothermError)
 }
-
-
-def error_class(code: str) -> type[MemothermError] | None:
-    """Return the class of the errors with a code; None if no class of ours has it."""
-    return _CLASSES.get(code)
 
 
 class Transport:
@@ -83,7 +78,7 @@ class Transport:
         self._sleep = sleep
         self._pool: urllib3.PoolManager | None = None
 
-    def send(self, route: str, scope: Scope, arguments: Mapping[str, Any], seconds: float | None = None) -> JsonBody:
+    def send(self, route: str, scope: Scope, arguments: Mapping[str, Any], seconds: float | None = None) -> Json:
         """Send arguments in the path, and in the query or the body; of a PATCH, `version` is a header.
 
         `seconds` is how long to wait for the answer, if that is longer than usual.
@@ -94,9 +89,8 @@ class Transport:
         conditions = {"if-match": f'"{rest.pop("version")}"'} if method == "PATCH" and "version" in rest else {}
         body: bytes | None = None
         if method in ("GET", "DELETE"):
-            path += (
-                f"?{urlencode({name: _query_text(value) for name, value in rest.items()}, doseq=True)}" if rest else ""
-            )
+            query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in rest.items()}
+            path += f"?{urlencode(query)}" if rest else ""
         elif rest:
             body = json.dumps(rest).encode()
         headers = {**self._headers(method, scope), **conditions}
@@ -124,9 +118,7 @@ class Transport:
             headers["idempotency-key"] = str(uuid.uuid4())
         return headers
 
-    def _answered(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], seconds: float
-    ) -> JsonBody:
+    def _answered(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], seconds: float) -> Json:
         """Send a request until it is answered; a change without an idempotency key is not sent twice."""
         from urllib3 import Timeout
         from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
@@ -160,7 +152,7 @@ class Transport:
             self._pool = urllib3.PoolManager(maxsize=10)
         return self._pool
 
-    def _result(self, status: int, data: bytes) -> JsonBody:
+    def _result(self, status: int, data: bytes) -> Json:
         try:
             found = json.loads(data) if data else {}
         except (ValueError, RecursionError):
@@ -169,7 +161,7 @@ class Transport:
             return found
         raise self._error(status, found if isinstance(found, dict) else {})
 
-    def _error(self, status: int, problem: JsonBody) -> MemothermError:
+    def _error(self, status: int, problem: Json) -> MemothermError:
         """Return the error that the server raised."""
         code, detail = str(problem.get("code", "")), str(problem.get("detail", ""))[:_MOST_DETAIL_CHARS]
         if status == 401:
@@ -178,17 +170,10 @@ class Transport:
             return InvalidInput(detail)
         if status == 429:
             return StoreBusy(f"{self.url} gets too many requests: try again later")
-        kind = error_class(code)
+        kind = _CLASSES.get(code)
         if kind is not None and detail:
             return kind(detail)
         return StoreError(f"{self.url} answered {status}: is it the address of `memotherm serve`?")
-
-
-def _query_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-Json = dict[str, Any]
 
 
 @with_verbs("memory", bulk=RemoteBulk, inspect=RemoteInspection, policies=RemotePolicies, receipts=RemoteReceipts)

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp as App
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from memotherm.dashboard import ASSETS_PATH, INDEX_PATH
 from memotherm.errors import InvalidInput, MemothermError
@@ -23,8 +24,9 @@ from memotherm.model import Trust
 from memotherm.rest.dependencies import requested_scope
 from memotherm.rest.logins import Logins, cookie_of
 from memotherm.rest.problems import error_response, problem_response
+from memotherm.rest.turns import replay
 
-__all__ = ["App", "Checked", "Checks", "header", "is_loopback"]
+__all__ = ["App", "Checked", "Checks", "is_loopback"]
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
@@ -64,12 +66,6 @@ _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 def is_loopback(host: str) -> bool:
     """Return whether an address is reachable from this machine only."""
     return host in _LOOPBACK or host.startswith("127.")
-
-
-def header(scope: Scope, name: str) -> str | None:
-    """Return a header of a request."""
-    encoded = name.encode()
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == encoded), None)
 
 
 class _Refused(Exception):
@@ -147,7 +143,8 @@ class Checks:
 
     async def host(self, scope: Scope, receive: Receive) -> None:  # noqa: ARG002
         """Refuse requests of web pages: an unknown Host header (DNS rebinding) or an unknown Origin."""
-        host, origin = header(scope, "host") or "", header(scope, "origin")
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin")
         if self._hosts and _host_name(host) not in self._hosts:
             detail = f"the Host {host[:100]!r} is not a name of this server: add it to the setting server_hosts"
             raise _Refused(421, "wrong_host", detail)
@@ -163,7 +160,7 @@ class Checks:
         """
         if _needs_no_key(scope["path"]):
             return
-        authorization = header(scope, "authorization")
+        authorization = Headers(scope=scope).get("authorization")
         cookie = cookie_of(scope) if authorization is None else None
         known, key = (False, None) if cookie is None else await self._in_thread(self._logins.find, cookie)
         if known and self._accepts(key):
@@ -255,7 +252,7 @@ class Checks:
         """Read the body up to a size and within a time, and pass it on in one piece unless it is too complex."""
         if scope["method"] not in _METHODS_WITH_BODY:
             return None
-        length = header(scope, "content-length") or "0"
+        length = Headers(scope=scope).get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or len(length) > _MAX_LENGTH_DIGITS:
             raise _Refused(400, "bad_request", "the Content-Length is not a number")
         try:
@@ -273,7 +270,7 @@ class Checks:
             detail = f"the body has more than {MAX_VALUES:,} values or {MAX_DEPTH} levels: split or flatten it"
             raise _Refused(422, "body_too_complex", detail)
         scope["memotherm.body"] = body
-        return _replay(body, receive)
+        return replay({"type": "http.request", "body": body, "more_body": False}, receive)
 
 
 def _host_name(host: str) -> str:
@@ -284,7 +281,8 @@ def _host_name(host: str) -> str:
 
 def _is_own_page(scope: Scope) -> bool:
     """Return whether a page of this server has sent a request; browsers say so for those that change something."""
-    return (header(scope, "origin") or "").partition("://")[2] == header(scope, "host")
+    headers = Headers(scope=scope)
+    return headers.get("origin", "").partition("://")[2] == headers.get("host")
 
 
 def _needs_no_key(path: str) -> bool:
@@ -362,17 +360,3 @@ def _is_complex(body: bytes) -> bool:
         depth += 1 if bracket in b"[{" else -1
         deepest = max(deepest, depth)
     return deepest > MAX_DEPTH
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives the body once, and then whatever comes after it."""
-    done = False
-
-    async def read() -> Message:
-        nonlocal done
-        if done:
-            return await receive()
-        done = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return read

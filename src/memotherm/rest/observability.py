@@ -21,10 +21,11 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
+from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from memotherm import Memotherm, Tier, __version__
-from memotherm.rest.middleware import App, header
+from memotherm.rest.middleware import App
 
 _log = logging.getLogger("memotherm.rest")
 
@@ -178,7 +179,7 @@ class RequestLog:
         """Pass the request on, and record its result."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        sent_id = header(scope, "x-request-id") or ""
+        sent_id = Headers(scope=scope).get("x-request-id", "")
         request_id = sent_id if _REQUEST_ID.fullmatch(sent_id) else secrets.token_hex(8)
         started, status = time.perf_counter(), 500
 

@@ -41,14 +41,14 @@ _CODES = {
     409: "limit_reached budget_too_small",
     412: "stale_write",
     413: "content_too_large",
-    422: "invalid_input policy",
+    422: "invalid_input policy idempotency_key_reused",
     500: "error settings store not_a_store wrong_key schema_too_new store_damaged plugin plugin_not_found",
     501: "plugin_unavailable",
     502: "embedder embedder_refused dimension_mismatch",
     503: "note_unavailable store_unavailable store_busy store_closed lease_lost embedder_unavailable",
     507: "store_full",
 }
-#: Every error code of `memotherm.errors`; a test keeps the table complete.
+#: Every error code of `memotherm.errors`, and that of `KeyReused`; a test keeps the table complete.
 STATUSES = {code: status for status, codes in _CODES.items() for code in codes.split()}
 #: Statuses with a Retry-After header.
 _RETRY_STATUSES = {429, 503}
@@ -60,18 +60,13 @@ class KeyReused(InvalidInput):
     code = "idempotency_key_reused"
 
 
-def status_of(error: MemothermError) -> int:
-    """Return the HTTP status of an error."""
-    return 422 if isinstance(error, KeyReused) else STATUSES.get(error.code, 500)
-
-
 def error_response(error: MemothermError) -> Response:
     """Return an error as a problem; what a store says about itself is for the log only, not for callers."""
     detail = str(error)
     if isinstance(error, StoreError) and not isinstance(error, StoreBusy | StoreFull):
         _log.error("the store failed: %s", detail)
         detail = f"{type(error).__doc__} The log of the server says more."
-    return problem_response(status_of(error), error.code, detail)
+    return problem_response(STATUSES.get(error.code, 500), error.code, detail)
 
 
 def problem_response(

@@ -23,6 +23,16 @@ _WITHOUT_TURN = ("/health", "/events/stream")
 _REFUSED = f"{AT_ONCE} requests of this caller run and {WAITING} wait for their turn: send fewer at once, or try later"
 
 
+def replay(message: Message, receive: Receive) -> Receive:
+    """Return a `receive` that gives a message once, and then whatever comes after it."""
+    unread = [message]
+
+    async def read() -> Message:
+        return unread.pop() if unread else await receive()
+
+    return read
+
+
 class _Caller:
     """The requests of a caller: how many there are, and their turns."""
 
@@ -76,14 +86,7 @@ class Turns:
     async def _while_connected(self, turn: Turn, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application in its turn, unless the client goes first; a thread that has begun is not stopped."""
         first = await receive()
-        unread, answered, error = True, False, None
-
-        async def read() -> Message:
-            nonlocal unread
-            if not unread:
-                return await receive()
-            unread = False
-            return first
+        answered, error = False, None
 
         async def answer(message: Message) -> None:
             nonlocal answered
@@ -103,7 +106,7 @@ class Turns:
                 group.start_soon(watch)
             try:
                 await turn.begin()
-                await self._app(scope, read, answer)
+                await self._app(scope, replay(first, receive), answer)
             except Exception as exc:  # noqa: BLE001 - raised below, not as a group
                 error = exc
             group.cancel_scope.cancel()
