@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,6 @@ from memotherm import Memory, Memotherm, Retention, Scope, Tier
 from memotherm.errors import InvalidInput, NotFound, StaleWrite
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import contents, opened
-
-
-@pytest.fixture(name="clock")
-def _clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture(name="mem")
-def _mem(clock: FakeClock, tmp_path: Path) -> Iterator[Memotherm]:
-    with opened(tmp_path / "agent.db", clock=clock) as mem:
-        yield mem
-        assert mem.check() == []
 
 
 def found(mem: Memotherm, query: str, **arguments: object) -> list[str]:

@@ -15,11 +15,6 @@ from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import contents, opened
 
 
-@pytest.fixture(name="clock")
-def _clock() -> FakeClock:
-    return FakeClock()
-
-
 @pytest.fixture(name="mem")
 def _mem(clock: FakeClock) -> Iterator[Memotherm]:
     with opened(clock=clock) as mem:

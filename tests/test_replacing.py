@@ -13,11 +13,6 @@ from memotherm.testing import FakeClock
 from tests.helpers import opened
 
 
-@pytest.fixture(name="clock")
-def _clock() -> FakeClock:
-    return FakeClock()
-
-
 @pytest.fixture(name="mem")
 def _mem(clock: FakeClock, tmp_path: Path) -> Iterator[Memotherm]:
     with opened(tmp_path / "agent.db", clock=clock, embedder="local") as mem:

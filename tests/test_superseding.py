@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput
 from memotherm.testing import FakeClock
-from tests.helpers import contents, opened
-
-
-@pytest.fixture(name="clock")
-def _clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture(name="mem")
-def _mem(clock: FakeClock, tmp_path: Path) -> Iterator[Memotherm]:
-    with opened(tmp_path / "agent.db", clock=clock) as mem:
-        yield mem
-        assert mem.check() == []
+from tests.helpers import contents
 
 
 @pytest.mark.parametrize(

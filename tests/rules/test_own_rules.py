@@ -45,11 +45,6 @@ class Broken:
         return Move.of(memory, Tier.COLD, "by mistake")
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
 def opened(*rules: object, clock: FakeClock | None = None, **settings: object) -> Memotherm:
     return memotherm.open(
         located(),
