@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -139,15 +140,9 @@ def bounded(result: Json, max_tokens: int, tokenizer: str) -> Json:
 
 def _with_items_that_fit(result: Json, name: str, max_tokens: int, count: Callable[[str], int]) -> Json:
     """Return a result with as many of the first items as fit, and the number of the others."""
-    items = result[name]
-    low, high = 0, len(items)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count(encoded(_with_first_items(result, name, middle))) <= max_tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return _with_first_items(result, name, low)
+    numbers = range(1, len(result[name]) + 1)
+    most = bisect_right(numbers, max_tokens, key=lambda number: count(encoded(_with_first_items(result, name, number))))
+    return _with_first_items(result, name, most)
 
 
 def _with_first_items(result: Json, name: str, number: int) -> Json:

@@ -37,7 +37,7 @@ __all__ = [
     "store_memory",
 ]
 
-#: Every tool by its name; made when it is first asked for, because hooks only need the prompts of this package.
+#: Every tool by its name; made when it is first asked for, because commands only need the module `results`.
 TOOLS: dict[str, Tool]
 
 
