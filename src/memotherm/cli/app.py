@@ -23,7 +23,7 @@ from memotherm.errors import MemothermError, PolicyError
 class Command(NamedTuple):
     """A command and its line in the list of commands."""
 
-    #: Its module in `memotherm.cli`, or with a dot before it in `memotherm`.
+    #: Its module in `memotherm.cli`.
     module: str
     help: str
     #: Its name in the module, if that is another one.
@@ -100,7 +100,7 @@ SECTIONS = {
         "keys": Command("server", "Create, list and revoke the API keys of the server."),
     },
     "Tools": {
-        "demo": Command(".demo", "Run a demonstration: a week of an agent's memories."),
+        "demo": Command("demo", "Run a demonstration: a week of an agent's memories."),
         "doctor": Command("tools", "Check the installation, and print how to correct problems."),
         "config": Command("tools", "Show the settings and where they come from, or change one."),
         "bench": Command("tools", "Run questions of your own."),
@@ -136,7 +136,7 @@ class Commands(SuggestingGroup):
         entry = COMMANDS.get(name)
         if entry is None:
             return None
-        module = import_module(f".{entry.module}", "memotherm.cli")
+        module = import_module(f"memotherm.cli.{entry.module}")
         command: click.Command = getattr(module, entry.attribute or name)
         return command
 
