@@ -22,7 +22,7 @@ from bench.days.lines import has
 from memotherm import Scope
 from memotherm.context import selection
 from memotherm.embed import Embedder
-from memotherm.hooks.scopes import HOOKS, scope_of
+from memotherm.hooks.project import HOOKS, scope_of
 from memotherm.settings import default_store, load
 
 __all__ = ["Limits", "Prompted", "Score", "fitted_limits", "present_limits", "prompts_of", "score"]

@@ -29,7 +29,7 @@ from memotherm import Memory, Scope
 from memotherm.hooks import jobs
 from memotherm.hooks.capture import process_spool
 from memotherm.hooks.entry import answer_event
-from memotherm.hooks.scopes import HOOKS, scope_of
+from memotherm.hooks.project import HOOKS, scope_of
 from memotherm.hooks.spool import user_spool
 from memotherm.mcp.server import build
 from memotherm.operations.codec import to_json

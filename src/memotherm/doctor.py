@@ -26,8 +26,15 @@ from memotherm.hooks.capture import postponed
 from memotherm.hooks.hosts import HOSTS, Host
 from memotherm.hooks.install import differing_hooks, installed
 from memotherm.hooks.log import DEADLINE, ERROR, Entry, last_week, log_file
-from memotherm.hooks.project import project_at
-from memotherm.hooks.scopes import mistrust, name_of, trust_command, trust_file, trusted_folders, untrusted_text
+from memotherm.hooks.project import (
+    mistrust,
+    name_of,
+    project_at,
+    trust_command,
+    trust_file,
+    trusted_folders,
+    untrusted_text,
+)
 from memotherm.hooks.spool import user_spool
 from memotherm.remote import is_remote
 from memotherm.settings import data_home, load

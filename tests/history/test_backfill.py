@@ -12,7 +12,7 @@ import pytest
 from memotherm import Memory, Memotherm
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.history.backfill import Backfill, Backfilled, Wanted
-from memotherm.hooks.scopes import user_name
+from memotherm.hooks.project import user_name
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.history.lines import Lines, said, write
 

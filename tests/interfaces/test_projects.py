@@ -15,8 +15,7 @@ import memotherm
 from memotherm import Scope
 from memotherm.cli import app, exit_codes
 from memotherm.hooks.capture import process_spool
-from memotherm.hooks.project import project_at
-from memotherm.hooks.scopes import HOOKS, scope_of, user_name
+from memotherm.hooks.project import HOOKS, project_at, scope_of, user_name
 from memotherm.hooks.spool import Spool
 from memotherm.settings.paths import is_excluded
 from tests.interfaces.test_hooks import hook

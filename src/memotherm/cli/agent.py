@@ -22,9 +22,8 @@ from memotherm.errors import InvalidInput
 from memotherm.history.cleanup import KEEP_DAYS, change_of_cleanup, cleanup, cleanup_days
 from memotherm.hooks.hosts import HOSTS
 from memotherm.hooks.install import PLUGINS, RUNNERS, InstallRequest, carry_out, plan
-from memotherm.hooks.project import project_at
-from memotherm.hooks.scopes import trust as add_trust
-from memotherm.hooks.scopes import trusted_folders
+from memotherm.hooks.project import project_at, trusted_folders
+from memotherm.hooks.project import trust as add_trust
 from memotherm.hooks.spool import user_spool
 from memotherm.settings import load
 from memotherm.settings.paths import absolute_store, environment

@@ -18,8 +18,7 @@ from memotherm.cli.exit_codes import OK
 from memotherm.cli.output import Output, is_json, printable, say
 from memotherm.cli.parsing import MemoryId
 from memotherm.errors import MemothermError, NotFound
-from memotherm.hooks.project import is_repository, project_at
-from memotherm.hooks.scopes import HOOKS, scope_of, untrusted_text
+from memotherm.hooks.project import HOOKS, is_repository, project_at, scope_of, untrusted_text
 from memotherm.model import SCOPE_FIELDS, Scope
 from memotherm.remote import is_remote
 from memotherm.settings import default_store, load

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from memotherm.hooks.project import project_at
-from memotherm.hooks.scopes import name_of, trust_first, trusted_folders
+from memotherm.hooks.project import name_of, project_at, trust_first, trusted_folders
 from memotherm.settings import Settings
 from memotherm.settings.paths import is_excluded
 

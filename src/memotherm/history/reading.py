@@ -23,7 +23,7 @@ from memotherm.history.places import EXCLUDED, Places
 from memotherm.history.reader import Reader
 from memotherm.history.records import Reading, Transcript
 from memotherm.hooks.hosts import HOSTS, PREFIXES
-from memotherm.hooks.scopes import user_name
+from memotherm.hooks.project import user_name
 from memotherm.hooks.turns import Content
 from memotherm.model import Priority, Tier, Trust
 from memotherm.model.memory import HISTORY

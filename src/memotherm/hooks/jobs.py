@@ -11,7 +11,7 @@ from typing import Any
 
 from memotherm.daemon.client import start
 from memotherm.errors import PluginUnavailable, WrongKey
-from memotherm.hooks.scopes import scope_of
+from memotherm.hooks.project import scope_of
 from memotherm.settings import FIELDS, SECRET_NAMES, Settings, data_home, default_store, load
 from memotherm.settings.keys import KEY_BYTES, SALT_BYTES, derived, with_key
 from memotherm.settings.paths import absolute_store, is_excluded

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from memotherm.hooks.calls import READERS, names_none
 from memotherm.hooks.events import HookEvent, Options, Told, context_size, truncated
 from memotherm.hooks.jobs import seal, unseal
-from memotherm.hooks.project import digest, project_at
+from memotherm.hooks.project import AUTO, digest, project_at, scope_of, untrusted_text
 from memotherm.hooks.quick import names_file, save_names
-from memotherm.hooks.scopes import AUTO, scope_of, untrusted_text
 from memotherm.hooks.warm_up import local_embedder, start_loading
 from memotherm.model.marks import ANCHORS
 from memotherm.remote import is_remote

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from memotherm.errors import StoreBusy
-from memotherm.hooks.scopes import scope_of
+from memotherm.hooks.project import scope_of
 from memotherm.settings import data_home
 from memotherm.settings.paths import create_file, create_folder, read_regular, sqlite_path
 

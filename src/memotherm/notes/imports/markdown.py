@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from memotherm.hooks.project import project_at
-from memotherm.hooks.scopes import name_of
+from memotherm.hooks.project import name_of, project_at
 from memotherm.model import Tier
 from memotherm.notes.imports.entries import Draft, Import, Reader, moment, pieces
 from memotherm.notes.placement import is_curated, note_date, note_placement
