@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memotherm.hooks.calls import tool_call
-from memotherm.hooks.hosts import CLIENTS, Host, host_of
+from memotherm.hooks.hosts import CLIENTS, Host, host_of, last_entries
 from memotherm.hooks.hosts.host import number
 from memotherm.hooks.project import digest, working_tree
-from memotherm.settings.paths import read_regular
 from memotherm.text.tool_calls import ToolCall
 
 _CLOSE = "</memotherm-memory>"
@@ -138,16 +137,8 @@ def context_size(event: HookEvent) -> tuple[int, int] | None:
     """Return the tokens of the context and of its window; None if they are not known."""
     if event.context_tokens:
         return event.context_tokens, event.context_window or _DEFAULT_WINDOW
-    try:
-        lines = read_regular(event.transcript, _TAIL_BYTES, tail=True).split(b"\n") if event.transcript else []
-    except (OSError, ValueError):
-        return None
-    for line in reversed(lines):
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(entry, dict) and (size := event.host.context_size(entry)) is not None:
+    for entry in last_entries(event.transcript, _TAIL_BYTES) if event.transcript else ():
+        if (size := event.host.context_size(entry)) is not None:
             return size[0], event.context_window or size[1] or _DEFAULT_WINDOW
     return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,9 +9,8 @@ from typing import Any
 
 from memotherm.history.sources.codex_calls import command_of, patched_files
 from memotherm.history.values import blocks_of, text_of
-from memotherm.hooks.hosts import PREFIXES, message_of
+from memotherm.hooks.hosts import PREFIXES, last_entries, message_of
 from memotherm.hooks.tools import FILES, PATH_FIELDS
-from memotherm.settings.paths import read_regular
 
 _TAIL_BYTES = 2_000_000
 _MOST_FILES = 20
@@ -20,18 +18,8 @@ _MOST_FILES = 20
 
 def files_of_turn(transcript: Path, prompt: str, folder: str) -> list[Path]:
     """Return the files that the calls after a prompt name, the last ones first; none if the prompt is not found."""
-    try:
-        lines = read_regular(transcript, _TAIL_BYTES, tail=True).split(b"\n")
-    except (OSError, ValueError):
-        return []
     wanted, found = prompt.split(), dict[Path, None]()
-    for line in reversed(lines):
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if not isinstance(entry, dict):
-            continue
+    for entry in last_entries(transcript, _TAIL_BYTES):
         message = message_of(entry) or {}
         said = text_of(message.get("content")) if message.get("role") == "user" else ""
         if said.strip() and not said.startswith(PREFIXES):

@@ -6,7 +6,10 @@ use nothing else. Every hook imports these modules, so they import nothing from 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from memotherm.hooks.hosts.claude_code import CLAUDE_CODE
@@ -17,8 +20,9 @@ from memotherm.hooks.hosts.gemini import GEMINI
 from memotherm.hooks.hosts.host import Event, Files, Host
 from memotherm.hooks.hosts.openclaw import OPENCLAW
 from memotherm.hooks.hosts.opencode import OPENCODE
+from memotherm.settings.paths import read_regular
 
-__all__ = ["CLIENTS", "HOSTS", "PREFIXES", "Event", "Files", "Host", "host_of", "message_of"]
+__all__ = ["CLIENTS", "HOSTS", "PREFIXES", "Event", "Files", "Host", "host_of", "last_entries", "message_of"]
 
 #: By the names that `install` and `doctor` use.
 HOSTS = {
@@ -34,6 +38,19 @@ def host_of(event: str, payload: Mapping[str, Any]) -> Host | None:
     """Return the host that an event comes from, by the names of the event and of its fields."""
     found = [host for host in CLIENTS.values() if event in host.events]
     return next((host for host in found if host.mark in payload), found[0] if found else None)
+
+
+def last_entries(transcript: str | Path, most_bytes: int) -> Iterator[dict[str, Any]]:
+    """Yield the entries in the last bytes of a transcript, the last one first; none if it cannot be read."""
+    try:
+        lines = read_regular(transcript, most_bytes, tail=True).split(b"\n")
+    except (OSError, ValueError):
+        return
+    for line in reversed(lines):
+        with suppress(ValueError, RecursionError):
+            entry = json.loads(line)
+            if isinstance(entry, dict):
+                yield entry
 
 
 def message_of(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
