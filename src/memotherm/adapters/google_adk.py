@@ -20,8 +20,7 @@ try:
 except ImportError as exc:
     raise ImportError("this adapter needs the Google ADK: pip install 'memotherm[google-adk]'") from exc
 
-from memotherm import opening
-from memotherm.adapters.conversation import found, storable
+from memotherm.adapters.conversation import found, opened, storable
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Scope
@@ -64,8 +63,7 @@ class MemothermMemoryService(BaseMemoryService):
         """
         if memory is not None and uri is not None:
             raise InvalidInput("give either the URI of a memory or an open one")
-        self._owner = memory is None
-        self.memory = opening.open(_url_of(uri), scope=scope, settings=settings) if memory is None else memory
+        self.memory, self._owner = opened(_url_of(uri) if memory is None else memory, scope, settings or {})
 
     async def close(self) -> None:
         """Close the memory if this service has opened it."""

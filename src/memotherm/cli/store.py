@@ -23,7 +23,7 @@ from memotherm.notes.imports import KINDS
 from memotherm.operations.codec import to_json
 from memotherm.settings.keys import KEY_BYTES
 from memotherm.settings.paths import write_text
-from memotherm.text.content import pluralize
+from memotherm.text.content import first_line, pluralize
 
 _path = click.argument("path", type=click.Path(path_type=Path))
 _key_file = click.option(
@@ -250,10 +250,7 @@ def _write_key(path: Path | None) -> None:
         raise click.UsageError("--create-key needs the name of the file: --key-file FILE")
     if path.exists():
         raise InvalidInput(f"{path} already exists: name a new file, or leave out --create-key")
-    try:
-        write_text(path, f"{secrets.token_hex(KEY_BYTES)}\n")
-    except OSError as exc:
-        raise InvalidInput(f"cannot write {path}: {exc.strerror or exc}") from exc
+    write_lines(str(path), [secrets.token_hex(KEY_BYTES)])
 
 
 #: The length of a line about an entry; JSON has all of it.
@@ -291,13 +288,8 @@ def import_(mem: Memotherm, kind: str, path: str, trust: str | None) -> Output:
         first = f" (skipped: {imported.skipped[0]})" if imported.skipped else ""
         raise NotFound(f"{path} has no memories{first}: `import {kind}` reads {KINDS[kind]}")
     took = timing(time.monotonic() - started, mem.store.embedding_seconds)
-    data = to_json(imported)
+    data, lines = to_json(imported), [first_line(str(entry), _LINE_CHARS) for entry in imported.entries]
     if not click.get_current_context().params["dry_run"]:
         data.pop("entries")  # they are in the store
-        return Output(data, [str(imported)], [*map(str, imported.skipped), took])
-    lines = [_shortened(str(entry)) for entry in imported.entries]
+        lines = []
     return Output(data, [*lines, str(imported)], [*map(str, imported.skipped), took])
-
-
-def _shortened(line: str) -> str:
-    return line if len(line) <= _LINE_CHARS else f"{line[: _LINE_CHARS - 1]}…"
