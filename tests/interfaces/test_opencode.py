@@ -24,7 +24,7 @@ const client = { session: {
   get: async ({ path }) => ({ data: { id: path.id, parentID: path.id === "child" ? "s1" : undefined } }),
   messages: async () => ({ data: messages }),
 } };
-const hooks = await Memotherm({ client, directory: "/work/shop" });
+const hooks = await Memotherm({ client, directory: "/home/ana/shop" });
 const asked = { message: {}, parts: [{ id: "p1", messageID: "m1", type: "text", text: "Which port?" }] };
 await hooks["chat.message"]({ sessionID: "s1" }, asked);
 await hooks["chat.message"]({ sessionID: "child" }, { message: {}, parts: [{ id: "p2", type: "text", text: "Look" }] });
@@ -34,7 +34,7 @@ const call = async (tool, args, metadata) => {
   await hooks["tool.execute.after"]({ tool, sessionID: "s1", callID: "c", args }, output);
   outputs[tool] = output.output;
 };
-await call("edit", { filePath: "/work/shop/src/api.ts" });
+await call("edit", { filePath: "/home/ana/shop/src/api.ts" });
 await call("bash", { command: "make test" }, { exit: 2 });
 await call("glob", { pattern: "*" });
 for (const type of ["session.idle", "session.compacted", "session.updated"]) {
@@ -83,7 +83,7 @@ def test_a_session_of_opencode(tmp_path: Path) -> None:
     names = ["session.created", "chat.message", "tool.execute.after", "tool.execute.after", "session.idle",
              "session.compacted", "session.created", "chat.message", "session.deleted"]  # fmt: skip
     assert [each["hook_event_name"] for each in sent] == names
-    assert {(each["session_id"], each["cwd"]) for each in sent} == {("s1", "/work/shop")}
+    assert {(each["session_id"], each["cwd"]) for each in sent} == {("s1", "/home/ana/shop")}
     events = [event for each in sent if (event := parse_event(each, client="opencode"))]
     assert [event.moment for event in events] == [
         "start", "prompt", "tool", "tool", "stop", "compact", "start", "prompt", "end"
