@@ -140,7 +140,7 @@ print(*sys.modules)
     assert not loaded & {
         "bz2", "calendar", "importlib.resources", "locale", "memotherm.model.reports", "memotherm.notes.edits",
         "memotherm.tiers.policies", "memotherm.tiers.policy", "memotherm.tiers.rules.defaults",
-        "memotherm.tiers.active_policy", "memotherm.tiers.scheduler", "secrets", "shutil", "tempfile", "tomllib",
+        "memotherm.tiers.adoption", "memotherm.tiers.scheduler", "secrets", "shutil", "tempfile", "tomllib",
         "turbovec", "zoneinfo",
     }  # fmt: skip
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from memotherm.errors import InvalidInput, MemothermError, NotFound
 from memotherm.model import Scope
-from memotherm.notes.notes import Notes, NoteServices
 from memotherm.storage.values import RootRow
 
 if TYPE_CHECKING:
     from memotherm.facade.view import View
+    from memotherm.notes.notes import Notes
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class NoteFolders:
         folder = self.view.services.settings.notes_root if root is None else root
         if not folder:
             raise NotFound("there are no notes: name their folder, or set notes_root to it")
-        return Notes(self._tools(self.view.scope), folder, extra_paths, name)
+        return self._notes(self.view.scope, folder, extra_paths, name)
 
     def sync_at_start(self) -> None:
         """Synchronise the known folders and `notes_root` when a session starts; errors are logged."""
@@ -67,15 +67,20 @@ class NoteFolders:
             # The folder is the operator's; a tenant neither changes its index nor gets a copy.
             return []
         # A folder that is not indexed yet belongs to the scope around a session, like other lasting memories.
-        return [self._known(root) for root in known] or [Notes(self._tools(replace(scope, session=None)), path)]
+        return [self._known(root) for root in known] or [self._notes(replace(scope, session=None), path)]
 
     def _known(self, root: RootRow) -> Notes:
         """Return the notes of a folder that is indexed."""
-        return Notes(self._tools(root.scope), root.path, root.extra, root.collection.removeprefix("notes:"))
+        return self._notes(root.scope, root.path, root.extra, root.collection.removeprefix("notes:"))
 
-    def _tools(self, scope: Scope) -> NoteServices:
+    def _notes(
+        self, scope: Scope, root: str | PathLike[str], extra_paths: Sequence[str] = (), name: str | None = None
+    ) -> Notes:
+        # Only a memory with notes needs them.
+        from memotherm.notes.notes import Notes, NoteServices
+
         services = self.view.services
-        return NoteServices(
+        tools = NoteServices(
             store=services.store,
             vectorizer=services.vectorizer,
             pipeline=services.pipeline,
@@ -84,3 +89,4 @@ class NoteFolders:
             now=self.view.now,
             actor=self.view.actor,
         )
+        return Notes(tools, root, extra_paths, name)

@@ -434,17 +434,16 @@ class View(Queries):
         self, limit: int, cursor: str | None, where: EventFilter, *, oldest_first: bool, include_narrower: bool
     ) -> EventPage:
         """Return a page of the ledger, with the adoptions of policies."""
-        from memotherm.tiers.active_policy import adoption_events
-
         require_limit(limit, LARGEST_PAGE)
         forward = oldest_first if cursor is None else str(cursor).startswith("after-")
         word = "after" if forward else "before"
         past = None if cursor is None else cursor_number(cursor, word)
         store, spaces = self.place(include_narrower=include_narrower)
-        events = [
-            *store.ledger(spaces, past, limit + 1, where, oldest_first=forward),
-            *filter(where.selects, adoption_events(store, past, oldest_first=forward)),
-        ]
+        events = store.ledger(spaces, past, limit + 1, where, oldest_first=forward)
+        if store.adopted:
+            from memotherm.tiers.adoption import adoption_events
+
+            events += filter(where.selects, adoption_events(store, past, oldest_first=forward))
         events.sort(key=lambda event: event.seq, reverse=not forward)
         page = tuple(events[:limit])
         return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(events) > limit and page else None)

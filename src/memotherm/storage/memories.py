@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from memotherm.model import Event, Memory, Retention, Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED
-from memotherm.model.reports import Batch
 from memotherm.model.results import ScopeCount, TierCount
 from memotherm.storage.base import Expected, StoreBase
 from memotherm.storage.filters import found_count, found_rows
@@ -39,6 +38,8 @@ from memotherm.tiers.rules.rule import Selector
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from memotherm.model.reports import Batch
 
     Vectors = NDArray[np.float32]
 
@@ -266,6 +267,8 @@ class MemoryStore(StoreBase):
 
     def batches(self, spaces: Sequence[int], prefix: str) -> list[Batch]:
         """Return what actors whose names begin with a prefix have stored in some spaces, newest first."""
+        from memotherm.model.reports import Batch
+
         values = {"spaces": list(spaces), "name": f"{prefix}%", "deleted": RETENTIONS.index(Retention.DELETED)}
         return [
             Batch(name=name, at=from_micros(at), stored=stored, left=int(left))

@@ -16,7 +16,7 @@ from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
 from memotherm.model.results import Adoption
 from memotherm.storage.values import Cause
-from memotherm.tiers.active_policy import (
+from memotherm.tiers.adoption import (
     Rollback,
     Skipped,
     adopted_policies,

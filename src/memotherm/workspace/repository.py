@@ -12,8 +12,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -240,6 +238,8 @@ def _is_ancestor(directory: str, commit: str, tip: str) -> bool | None:
 @functools.lru_cache(maxsize=256)
 def _git(directory: str, *arguments: str) -> tuple[int, bytes]:
     """Return the exit code and the output of a command of git that only reads; the arguments name commits by ids."""
+    import subprocess
+
     program = _program()
     if program is None:
         return 127, b""
@@ -260,6 +260,8 @@ def _git(directory: str, *arguments: str) -> tuple[int, bytes]:
 @functools.cache
 def _program() -> str | None:
     """Return the path of git; a relative one would be looked up in the project."""
+    import shutil
+
     found = shutil.which("git")
     return found if found and Path(found).is_absolute() else None
 
