@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memotherm import Memotherm
-from memotherm.statements.replacing import replaced_part
+from memotherm.statements.replacing import Turn
 from memotherm.testing import FakeClock
 from tests.helpers import opened
 
@@ -44,7 +44,7 @@ def say(mem: Memotherm, clock: FakeClock, text: str, session: str = "one") -> st
 )  # fmt: skip
 def test_another_value_replaces_a_part(older: str, newer: str, part: str | None) -> None:
     """It is the clause or the sentence with the older value."""
-    assert replaced_part(newer, older) == (part or older)
+    assert Turn(newer).replaced_part(older) == (part or older)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_another_value_replaces_a_part(older: str, newer: str, part: str | None)
 )
 def test_an_option_a_question_or_another_thing_replaces_nothing(older: str, newer: str) -> None:
     """Neither does what somebody else does, or an exclamation."""
-    assert replaced_part(newer, older) == ""
+    assert Turn(newer).replaced_part(older) == ""
 
 
 def test_what_is_perhaps_outdated_comes_after_its_successor_and_is_marked(mem: Memotherm, clock: FakeClock) -> None:

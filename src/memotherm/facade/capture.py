@@ -17,7 +17,7 @@ from memotherm.model.results import Captured
 from memotherm.remember.capture import is_by_user, prepared, repeated
 from memotherm.remember.draft import Draft
 from memotherm.statements.kinds import classified, holds_until
-from memotherm.statements.replacing import denies, is_bare, may_change, replaced_part, says_change, values_of
+from memotherm.statements.replacing import Turn, values_of
 from memotherm.text.claims import MOST_CHARS
 from memotherm.text.relative_days import due_day
 
@@ -95,31 +95,31 @@ def _replaced_by(view: View, text: str, session: object) -> _Replaced:
 
     A turn such as "no, 14" answers the turn before.
     """
-    said = text.partition("\n")[0]
-    if not may_change(said) or classified(said).name == "rule":
+    said = Turn(text.partition("\n")[0])
+    if not said.may_change or classified(said.text).name == "rule":
         return _Replaced()
     own = _parts(view, said, "", "")
-    if (own and not is_bare(said)) or not says_change(said):
+    if (own and not said.is_bare) or not said.says_change:
         return _Replaced(parts=own)
     before = _before(view, session)
     about, _, answered = before.content.partition("\n") if before is not None else ("", "", "")
     parts = own | _parts(view, said, about, answered) if about else own
-    return _Replaced(about if parts or denies(said) else "", parts)
+    return _Replaced(about if parts or said.denies else "", parts)
 
 
-def _parts(view: View, said: str, about: str, answered: str) -> dict[str, str]:
+def _parts(view: View, said: Turn, about: str, answered: str) -> dict[str, str]:
     """Return the ids of the memories of which a turn replaces a part, each with that part."""
-    query = f"{about}\n{said}" if about else said
+    query = f"{about}\n{said.text}" if about else said.text
     question = view.question(query, tuple(Tier), min_score=0.0)
     found = view.services.recaller.search(question, _MOST_HITS)
-    least = _MIN_SCORE_CHANGED if says_change(said) else _MIN_SCORE
+    least = _MIN_SCORE_CHANGED if said.says_change else _MIN_SCORE
     if found.hits:
         least = max(least, _MIN_SHARE * found.hits[0].score)
     hits = [hit for hit in (*found.pinned, *found.hits) if _may_be_meant(hit.memory)]
     counts = Counter(word for hit in hits for word in values_of(hit.memory.content).words)
     frequent = frozenset(word for word, count in counts.items() if 2 * count > len(hits) > 2)
     parts = {
-        hit.memory.id: replaced_part(said, hit.memory.content, about, frequent, answered, told=hit.score >= least)
+        hit.memory.id: said.replaced_part(hit.memory.content, about, frequent, answered, told=hit.score >= least)
         for hit in hits
     }
     return {memory_id: part for memory_id, part in parts.items() if part}

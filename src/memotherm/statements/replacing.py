@@ -75,95 +75,108 @@ class Values(NamedTuple):
     words: frozenset[str]
 
 
-def may_replace(text: str) -> bool:
-    """Return whether a turn may replace what was said before: it states a number, a day or a name, or a change.
+class Turn:
+    """A turn of a conversation; it is read once, and compared with several older texts."""
 
-    Questions, options, wishes and guesses replace nothing.
-    """
-    said = _stated(text)
-    values = values_of(said)
-    named = _NAME.search(said) and _is_linked(said)
-    return bool(values.numbers or values.days or named) or says_change(text)
+    def __init__(self, text: str) -> None:
+        self.text = text
+        #: The sentences that state something as it is.
+        self._stated = "" if len(text) > MOST_CHARS else "".join(filter(_states, sentences(text))).strip()
+        self._is_short = len(text) <= _MOST_CHARS_NAMED
 
+    @functools.cached_property
+    def says_change(self) -> bool:
+        """Whether it says that something has changed or is wrong."""
+        if not self._stated:
+            return False
+        plain = f" {plain_text(self._stated)} "
+        if says_now(plain) or _changes().search(plain) is not None or self.denies:
+            return True
+        return any(likely(each.strip(), Act.CHANGE) > LIKELY for each in sentences(self._stated))
 
-def says_change(text: str) -> bool:
-    """Return whether a turn says that something has changed or is wrong."""
-    said = _stated(text)
-    if not said:
-        return False
-    plain = f" {plain_text(said)} "
-    if says_now(plain) or _changes().search(plain) is not None or denies(text):
-        return True
-    return any(likely(each.strip(), Act.CHANGE) > LIKELY for each in sentences(said))
+    @functools.cached_property
+    def denies(self) -> bool:
+        """Whether it begins with the words of a correction, or denies a value: "Kong, not Traefik"."""
+        retracting = (retracts(each.strip()) for each in sentences(self.text))
+        return bool(self._stated) and (any(retracting) or bool(corrections(self.text)))
 
+    @functools.cached_property
+    def is_bare(self) -> bool:
+        """Whether it begins with the words of a correction, and then names nothing but a value: "no, 14"."""
+        first = next(iter(sentences(self.text)), "").strip()
+        return retracts(first) and bool(self._stated) and not values_of(first).words
 
-def denies(text: str) -> bool:
-    """Return whether a turn begins with the words of a correction, or denies a value: "Kong, not Traefik"."""
-    return bool(_stated(text)) and (any(retracts(each.strip()) for each in sentences(text)) or bool(corrections(text)))
+    @functools.cached_property
+    def may_replace(self) -> bool:
+        """Whether it may replace what was said before: it states a number, a day or a name, or a change.
 
+        Questions, options, wishes and guesses replace nothing.
+        """
+        values = values_of(self._stated)
+        named = _NAME.search(self._stated) and _is_linked(self._stated)
+        return bool(values.numbers or values.days or named) or self.says_change
 
-def may_change(text: str) -> bool:
-    """Return whether a turn states something that may be otherwise than it was before."""
-    said = _stated(text)
-    if not said or len(text) > _MOST_CHARS_NAMED:
-        return may_replace(text)
-    return may_replace(text) or any(likely(each.strip(), *_STATING) > _PERHAPS for each in sentences(said))
+    @functools.cached_property
+    def may_change(self) -> bool:
+        """Whether it states something that may be otherwise than it was before."""
+        stating = (likely(each.strip(), *_STATING) > _PERHAPS for each in sentences(self._stated))
+        return self.may_replace or (self._is_short and bool(self._stated) and any(stating))
 
+    @functools.cached_property
+    def _lasting(self) -> list[str]:
+        """The clauses that tell of no event."""
+        return [each for each in map(str.strip, _CLAUSES.split(self._stated)) if not tells_event(each)]
 
-def replaced_part(
-    new: str, old: str, about: str = "", frequent: Set[str] = frozenset(), answered: str = "", *, told: bool = True
-) -> str:
-    """Return the part of an older text that a turn replaces; empty if none is.
+    @functools.cached_property
+    def _changed(self) -> list[Values]:
+        """The values of each sentence of a short turn that states a change."""
+        said = map(str.strip, sentences(self.text) if self._is_short else ())
+        return [values_of(each) for each in said if not each.endswith(_EXCLAMATION) and Turn(each).says_change]
 
-    Args:
-        new: The turn.
-        old: The older text.
-        about: What the turn answers: "no, 14" needs the question before.
-        frequent: Words that tell nothing, because many older texts have them.
-        answered: The last thing that was said before the turn.
-        told: Whether it is enough that the words tell so.
-    """
-    if len(new) <= _MOST_CHARS_NAMED:
-        parts = {part: _likelihood(part, new, answered or about) for part in parts_of(old)[:_MOST_READ]}
-        likeliest = max(parts, key=parts.__getitem__, default="")
-        if likeliest and parts[likeliest] > _LIKELY:
-            return likeliest
-    part = _told(new, old, about, frequent) if told and may_replace(new) else ""
-    return part if part and _likelihood(part, new, answered or about) > _POSSIBLE else ""
+    def replaced_part(
+        self, old: str, about: str = "", frequent: Set[str] = frozenset(), answered: str = "", *, told: bool = True
+    ) -> str:
+        """Return the part of an older text that the turn replaces; empty if none is.
+
+        Args:
+            old: The older text.
+            about: What the turn answers: "no, 14" needs the question before.
+            frequent: Words that tell nothing, because many older texts have them.
+            answered: The last thing that was said before the turn.
+            told: Whether it is enough that the words tell so.
+        """
+        read = parts_of(old)[:_MOST_READ] if self._is_short else []
+        odds = {part: _likelihood(part, self.text, answered or about) for part in read}
+        part = max(odds, key=odds.__getitem__, default="")
+        if part and odds[part] > _LIKELY:
+            return part
+        part = self._told(old, about, frequent) if told and self.may_replace else ""
+        if part and part not in odds:
+            odds[part] = _likelihood(part, self.text, answered or about)
+        return part if part and odds[part] > _POSSIBLE else ""
+
+    def _told(self, old: str, about: str, frequent: Set[str]) -> str:
+        """Return the part of an older text that the turn replaces as far as their words tell; empty if none is."""
+        said, changes, whole = values_of(self._stated), self._changed, values_of(old)
+        if about:
+            words = values_of(about).words
+            said, *changes = (each._replace(words=each.words | words) for each in (said, *changes))
+        found: dict[str, int] = {"": 0}
+        for part in parts_of(old):
+            values, clauses = values_of(part), [] if tells_event(part) else self._lasting
+            alike = any(_are_about_one(each, part) for each in clauses)
+            found[part] = (
+                _replaced(said, whole, values, changed=self.says_change, alike=alike)
+                or max((_renamed(each, whole, values, frequent) for each in changes), default=0)
+                or max((_named_otherwise(each, part) for each in clauses), default=0)
+            )
+        return max(found, key=found.__getitem__)
 
 
 def _likelihood(part: str, new: str, answered: str) -> float:
     """Return how likely a turn replaces a part, alone or as an answer."""
     alone = effect(part, new)[Effect.REPLACED]
     return max(alone, effect(part, new, answered)[Effect.REPLACED]) if answered else alone
-
-
-def _told(new: str, old: str, about: str, frequent: Set[str]) -> str:
-    """Return the part of an older text that a turn replaces as far as their words tell; empty if none is."""
-    said, changed, whole = values_of(_stated(new)), says_change(new), values_of(old)
-    short = len(new) <= _MOST_CHARS_NAMED
-    clauses = [values_of(each) for each in map(str.strip, sentences(new)) if short and _states_change(each)]
-    stated = [each.strip() for each in _CLAUSES.split(_stated(new))]
-    if about:
-        said, *clauses = (each._replace(words=each.words | values_of(about).words) for each in (said, *clauses))
-    found = [
-        (shared, part)
-        for part in parts_of(old)
-        if (
-            shared := _replaced(
-                said, whole, values_of(part), changed=changed, alike=any(_are_about_one(each, part) for each in stated)
-            )
-        )
-        or (shared := max((_renamed(each, whole, values_of(part), frequent) for each in clauses), default=0))
-        or (shared := max((_named_otherwise(each, part) for each in stated), default=0))
-    ]
-    return max(found, key=lambda each: each[0])[1] if found else ""
-
-
-def is_bare(text: str) -> bool:
-    """Return whether a turn begins with the words of a correction, and then names nothing but a value: "no, 14"."""
-    first = next(iter(sentences(text)), "").strip()
-    return retracts(first) and bool(_stated(text)) and not values_of(first).words
 
 
 def is_all_of(part: str, text: str) -> bool:
@@ -220,12 +233,10 @@ def _replaced(new: Values, old: Values, part: Values, *, changed: bool, alike: b
 
 
 def _are_about_one(new: str, old: str) -> bool:
-    """Return whether two texts may be about one thing: neither tells of an event, and their subjects do not differ.
+    """Return whether two texts that tell of no event may be about one thing: their subjects do not differ.
 
     "The bus leaves at 7:21" says nothing about the train, nor "the test cluster has 5 nodes" about the other one.
     """
-    if tells_event(new) or tells_event(old):
-        return False
     words = values_of(new).words
     shared = words & values_of(old).words
     first = next((word for word in ordered_content_words(new) if word in words), "")
@@ -239,14 +250,13 @@ def _is_linked(text: str) -> bool:
 
 def tells_event(text: str) -> bool:
     """Return whether a text tells of something that happened once."""
-    return _EVENT.search(f" {plain_text(text)} ") is not None and not says_change(text)
+    return _EVENT.search(f" {plain_text(text)} ") is not None and not Turn(text).says_change
 
 
 def _named_otherwise(new: str, old: str) -> int:
     """Return how many words two statements share that say the same of one thing, but for a name; 0 if they do not."""
     names, others = (frozenset(map(plain_text, _NAME.findall(each))) - _DAYS for each in (new, old))
-    linked = all(_is_linked(each) and not tells_event(each) for each in (new, old))
-    if not linked or len(names - others) != 1 or len(others - names) != 1:
+    if len(names - others) != 1 or len(others - names) != 1 or not (_is_linked(new) and _is_linked(old)):
         return 0
     told = values_of(old).words - values_of(" ".join(others)).words
     said = values_of(new).words - values_of(" ".join(names)).words
@@ -262,11 +272,6 @@ def _renamed(new: Values, old: Values, part: Values, frequent: Set[str]) -> int:
         return 0
     shared = new.words & part.words
     return len(shared) if new.words - old.words and (len(shared) > 1 or shared - frequent) else 0
-
-
-def _states_change(sentence: str) -> bool:
-    """Return whether a sentence states that something has changed or is wrong."""
-    return not sentence.endswith(_EXCLAMATION) and says_change(sentence)
 
 
 def _is_other(new: Values, old: Values, number: str, unit: str) -> int:
@@ -288,11 +293,9 @@ def _are_alike(first: str, second: str) -> bool:
     return abs(len(first) - len(second)) <= 1
 
 
-def _stated(text: str) -> str:
-    """Return the sentences of a turn that state something as it is."""
-    if len(text) > MOST_CHARS:
-        return ""
-    return "".join(each for each in sentences(text) if not is_question(each) and not is_hedged(each)).strip()
+def _states(sentence: str) -> bool:
+    """Return whether a sentence states something as it is."""
+    return not is_question(sentence) and not is_hedged(sentence)
 
 
 @functools.cache
