@@ -14,7 +14,6 @@ from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk
-from memotherm.facade.capture import capture
 from memotherm.facade.correction import Correction
 from memotherm.facade.endings import Endings, renewed_anchors
 from memotherm.facade.queries import LARGEST_PAGE
@@ -31,7 +30,6 @@ from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
 from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
-from memotherm.remember.capture import is_by_user
 from memotherm.remember.draft import Draft, draft_of
 from memotherm.session import Session
 from memotherm.settings import Settings
@@ -307,6 +305,10 @@ class Memotherm(Correction, Tasks):
             source: Where it comes from.
             at: When it was said, if not now: a datetime, an ISO time, or "5m" (ago).
         """
+        # A process that recalls loads nothing of what reads statements.
+        from memotherm.facade.capture import capture
+        from memotherm.remember.capture import is_by_user
+
         draft = Draft(content=content, kind=kind or "message", tags=tags, metadata=metadata, source=source)
         captured = capture(self._view, draft, at, classify=kind is None)
         if kind is None and captured.memory is not None and is_by_user(metadata):

@@ -127,7 +127,7 @@ def test_the_commands_import_only_what_they_use():
 
 @pytest.mark.slow
 def test_a_hook_without_the_daemon_imports_only_what_it_uses():
-    """A first answer waits for neither rules, policies, reports, notes, time zones, compression nor large bands."""
+    """A first answer waits for no rules, policies, reports, notes, time zones, compression, large bands or captures."""
     code = """
 import sys, memotherm, memotherm.hooks.recall
 with memotherm.open(":memory:", embedder="none", settings=memotherm.Settings()) as mem:
@@ -139,6 +139,7 @@ print(*sys.modules)
     assert "memotherm.storage.sqlite.store" in loaded
     assert not loaded & {
         "bz2", "calendar", "importlib.resources", "locale", "memotherm.model.reports", "memotherm.notes.edits",
+        "memotherm.statements.endings", "memotherm.statements.kinds", "memotherm.statements.replacing",
         "memotherm.tiers.policies", "memotherm.tiers.policy", "memotherm.tiers.rules.defaults",
         "memotherm.tiers.adoption", "memotherm.tiers.scheduler", "secrets", "shutil", "tempfile", "tomllib",
         "turbovec", "zoneinfo",
@@ -158,7 +159,9 @@ print(*sys.modules)
     loaded = set(python(code).stdout.split())
 
     assert {
-        "calendar", "memotherm.model.reports", "memotherm.notes.edits", "memotherm.tiers.rules.defaults", "tomllib",
+        "calendar", "memotherm.model.reports", "memotherm.notes.edits", "memotherm.notes.notes",
+        "memotherm.statements.kinds", "memotherm.statements.replacing", "memotherm.tiers.adoption",
+        "memotherm.tiers.rules.defaults", "tomllib",
     } <= loaded  # fmt: skip
 
 

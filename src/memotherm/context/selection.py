@@ -15,7 +15,6 @@ from memotherm.model.marks import ANCHORS, outdated_sentences
 from memotherm.model.reasons import Reason
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
-from memotherm.statements.kinds import kind_by_phrases
 from memotherm.storage.values import Record
 from memotherm.text.phrases import sentences
 from memotherm.text.tool_calls import ToolCall
@@ -255,6 +254,9 @@ def _marks(candidates: Sequence[Candidate]) -> dict[str, str]:
 
 
 def _makes_statement(memory: Memory) -> bool:
+    # Few contexts have versions or conflicts.
+    from memotherm.statements.kinds import kind_by_phrases
+
     return memory.kind != "message" or kind_by_phrases(memory.content) is not None
 
 

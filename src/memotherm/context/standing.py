@@ -15,12 +15,11 @@ from typing import NamedTuple
 from memotherm.context.forms import Candidate
 from memotherm.context.selection import invalidity
 from memotherm.model import Trust
-from memotherm.model.memory import SUMMARY
+from memotherm.model.memory import PROFILE, SUMMARY
 from memotherm.model.reasons import Reason
 from memotherm.model.summary import shortened
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import DEFAULT_WEIGHTS
-from memotherm.statements.kinds import PROFILE
 from memotherm.storage.store import Store
 from memotherm.storage.values import Record, Search
 from memotherm.text.language import WORD_LISTS

@@ -13,7 +13,6 @@ from memotherm.facade.view import View
 from memotherm.model import Memory, Scope
 from memotherm.model.actions import Action
 from memotherm.model.results import Page
-from memotherm.statements.endings import ended, taken_back
 from memotherm.tiers.rules.properties import is_closed
 
 #: The open tasks, and the rules, of which one may be meant by what is said.
@@ -91,6 +90,9 @@ def apply_reports(mem: Reported, text: str, at: datetime) -> None:
         text: What the user said.
         at: When it was said.
     """
+    # A process that captures nothing loads nothing of what reads statements.
+    from memotherm.statements.endings import ended, taken_back
+
     tasks, rules = list[Memory](), list[Memory]()
     for end in list(ended(text, _contents(tasks, lambda: mem.tasks(_MOST_OPEN)))):
         mem.finish(tasks[end.place].id, end.status, f"said: {end.sentence}")

@@ -66,7 +66,11 @@ def load_all(settings: Settings) -> object:
     from memotherm import embed, opening
     from memotherm.embed.local import LocalEmbedder
     from memotherm.model import Scope
+    from memotherm.notes import notes  # noqa: F401 - some stores have notes, or adopted policies
+    from memotherm.statements.kinds import kind_by_phrases
+    from memotherm.statements.replacing import concerns
     from memotherm.storage.sqlite.band import coding_available
+    from memotherm.tiers import adoption  # noqa: F401
     from memotherm.tiers.rules import DEFAULT_RULES
 
     embedder = embed.resolve(settings.embedder)
@@ -74,6 +78,9 @@ def load_all(settings: Settings) -> object:
     if model is not None:
         model.embed_query(_TEXT)
     coding_available()
+    # What tells versions and conflicts apart.
+    kind_by_phrases(_TEXT)
+    concerns(frozenset(), _TEXT, _TEXT)
     rehearsal = Settings(tokenizer=settings.tokenizer, embedder="none" if model is None else settings.embedder)
     with opening.open(":memory:", scope=Scope(project="rehearsal"), rules=DEFAULT_RULES, settings=rehearsal) as mem:
         memory = mem.remember(_TEXT, tags=["rehearsal"])

@@ -28,6 +28,8 @@ FormatName = Literal["markdown", "xml", "messages", "index"]
 KNOWN_KINDS = ("message", "fact", "decision", "rule", "entity", "context", "preference", "task", "note", "fix")
 #: The kind of the summaries of sessions.
 SUMMARY = "summary"
+#: The tag of facts about the user.
+PROFILE = "profile"
 #: The agent in the scope of what was said in past sessions; a search looks there if nothing else answers.
 HISTORY = "history"
 

@@ -43,7 +43,6 @@ from memotherm.recall.values import (
     scores_of,
 )
 from memotherm.settings import Settings
-from memotherm.statements.replacing import concerns
 from memotherm.storage.store import Store
 from memotherm.text.versions import COMMON_WORDS, MOST_WORDS, share_most
 
@@ -343,6 +342,10 @@ class OrderSuccessors:
         scores = dict(scores_of(state.ranked, len(state.ranked)))
         nos = list(scores)
         found = self._store.successors(nos[:_FIRST], nos, state.question.search.now) if len(nos) > 1 else []
+        if not found:
+            return
+        from memotherm.statements.replacing import concerns
+
         asked = subject_words(state.terms).keys()
         successors = {
             each.no: each.successor for each in found
@@ -350,8 +353,6 @@ class OrderSuccessors:
             if not each.parts or scores[each.no] - scores[each.successor] <= _SCORE_GAP
             or any(concerns(asked, part, each.content) for part in each.parts)
         }  # fmt: skip
-        if not successors:
-            return
         ranked = list(state.ranked)
         places = {candidate.no: place for place, candidate in enumerate(ranked)}
         # Each exchange puts one of them right; several may follow each other.

@@ -19,7 +19,6 @@ from memotherm.model.actions import Action
 from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, doubtful_parts, outdated_sentences
 from memotherm.remember.authority import outranks
 from memotherm.remember.proposals import propose_decision
-from memotherm.statements.replacing import is_all_of
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
 from memotherm.text.claims import hashed_slots, sentence_of
@@ -114,6 +113,8 @@ def mark_doubtful(transaction: Transaction, memory_id: str, part: str, successor
     record = transaction.get(memory_id)
     if record is None or not _may_be_superseded(record.memory, successor, cause) or outranks(record.memory, cause.by):
         return
+    from memotherm.statements.replacing import is_all_of
+
     old = record.memory
     # The empty part is all of it.
     doubtful = {**doubtful_parts(old), "" if is_all_of(part, old.content) else part: successor.id}

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
+from memotherm.model.memory import PROFILE
 from memotherm.statements.acts import LIKELY, MOST_SENTENCES, Act, acts
 from memotherm.text.intentions import states_intention
 from memotherm.text.introductions import introduces_user
@@ -29,9 +30,6 @@ from memotherm.text.phrases import (
 )
 from memotherm.text.relative_days import last_day
 from memotherm.text.words import is_unspaced, plain_text
-
-#: The tag of facts about the user.
-PROFILE = "profile"
 
 
 class Kind(NamedTuple):

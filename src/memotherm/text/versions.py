@@ -57,7 +57,7 @@ _NO_STATEMENT = ("!", "！", "?", "？", ":", "：")
 _MARKUP = " \n*_"
 _DIGIT = re.compile(r"\d")
 #: A letter that is neither Latin nor an accent.
-_OTHER_SCRIPT = re.compile("[\u0370-\U0010ffff]")
+_OTHER_SCRIPT = re.compile("[^\x00-\u036f]")
 _EQUALS = re.compile(r"\s*(?:[:=]\s|→|->|：|＝)\s*")
 _UNSPACED_TEXT = re.compile("(?<=[^\x00-\u0dff])|(?=[^\x00-\u0dff])")
 _BETWEEN_UNSPACED = re.compile("(?<=[^\x00-\u0dff…]) (?=[^\x00-\u0dff…])")
