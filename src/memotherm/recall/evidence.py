@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.errors import EmbedderError
-from memotherm.model.clock import from_micros
 from memotherm.recall.values import DEFAULT_WEIGHTS, Evidence, RankingWeights, State, column_of
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.store import Store
-from memotherm.text.times import nearness, spans
+from memotherm.text.times import spans
 from memotherm.text.words import words
 
 #: Texts up to this many words are short: their length does not matter, and the previous turns do.
@@ -189,11 +188,14 @@ def _previous_turns(matrix: TermMatrix, turns: NDArray[np.int64], weights: Seque
 
 
 def _time_matches(query: str, today: date, created: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how near each time of creation is to the times that a query names."""
+    """Return 1 for a time of creation that a query names, less for others: one half at a distance of a week."""
     named = spans(query, today)
     if not named:
         return np.zeros(len(created))
-    return np.array([nearness(from_micros(moment).date(), named) for moment in created.tolist()], np.float64)
+    first, last = np.array(named, "datetime64[D]").astype(np.int64).T[:, :, np.newaxis]
+    days = created.astype("datetime64[us]").astype("datetime64[D]").astype(np.int64)
+    gaps = np.maximum(first - days, days - last).clip(0).min(axis=0)
+    return np.asarray(7 / (7 + gaps), np.float64)
 
 
 def _author_matches(query: str, authors: Sequence[str], terms: frozenset[str]) -> NDArray[np.float64]:

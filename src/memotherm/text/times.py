@@ -7,7 +7,7 @@ English, words for yesterday, for the day before, and for months are recognised.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import date, timedelta
 
 from memotherm.text.relative_days import past_days
@@ -97,12 +97,6 @@ def first_day(text: str, today: date) -> date | None:
 def _may_name_a_time(query: str) -> bool:
     """Return whether a query may name a time: it contains a digit or a time word. Most contain neither."""
     return _DIGIT.search(query) is not None or not _TIME_WORDS.isdisjoint(_LETTERS.findall(query.casefold()))
-
-
-def nearness(day: date, wanted: Sequence[Span]) -> float:
-    """Return 1 for a day inside a span, less outside: one half at a distance of a week."""
-    gaps = (max((first - day).days, (day - last).days, 0) for first, last in wanted)
-    return max((7 / (7 + gap) for gap in gaps), default=0.0)
 
 
 def _on(year: int, month: int, day: int) -> Span | None:
