@@ -136,9 +136,8 @@ class Statement:
         if denial:
             plain = denies.sub(" ", plain)
         #: Whether it says that something has changed.
-        self.changed = changed or any(
-            pattern.search(said) for said in (plain, f" {self.denial} ") for pattern in (corrects, _NOW)
-        )
+        told = (plain, f" {self.denial} ") if denial else (plain,)
+        self.changed = changed or any(pattern.search(each) for each in told for pattern in (corrects, _NOW))
         # "The standup has moved to 10:00" is about "the standup is at 9:30" without its verb.
         said = [_NOW.sub(" ", each) for each in (corrects.sub(_LINK, plain), plain)] if self.changed else [plain]
         # In front of another sentence, a letter is an initial: "E. M. Forster".
@@ -173,12 +172,11 @@ class Statement:
 
     def values(self) -> Iterator[tuple[str, str]]:
         """Yield each slot with its value, and the whole statement with the words that deny it."""
-        for slot in self.slots:
-            words, start, end = self._place(slot)
+        for slot, (number, start, end) in self.slots.items():
             if start == end:
                 yield slot, self.denial and "denied"
             elif not self.denial:
-                yield slot, " ".join(sorted(word.stem for word in words[start:end]))
+                yield slot, " ".join(sorted([word.stem for word in self._words[number][start:end]]))
 
     def difference(self, other: Statement) -> Difference | None:
         """Return what another statement says differently; None if it is about something else, or agrees."""
