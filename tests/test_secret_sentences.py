@@ -1,8 +1,8 @@
 """Secrets in the sentences, notes, commands and settings of people, in 28 languages, beside harmless ones.
 
 In `sentences/secrets.txt` a secret is between ⟦ and ⟧; a middle dot, which is removed, keeps scanners of repositories
-from taking the examples for real keys, and `\\n` is a line break. Half of the lines, chosen by a hash, were not looked
-at while the rules were made.
+from taking the examples for real keys, and `\\n` is a line break. Half of the first 300 lines of each, chosen by a
+hash, were not looked at while the rules were made. The lines after them were written before the rules were read.
 """
 
 from __future__ import annotations

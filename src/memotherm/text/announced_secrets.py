@@ -147,7 +147,7 @@ _MOST_AFTER, _MOST_BEFORE = 12, 8
 #: The most words with a meaning between a word and its value.
 _MOST_BETWEEN = 8
 #: The least length of a number that is a password, of a value that is likely a token, and of one that stands alone.
-_SHORTEST_NUMBER, _SHORTEST_TOKEN, _SHORTEST_ALONE = 4, 8, 20
+_SHORTEST_NUMBER, _SHORTEST_TOKEN, _SHORTEST_ALONE = 4, 8, 16
 #: How many of the following words are looked at for the end of what a word announces.
 _LOOKED_AT = 8
 
@@ -189,13 +189,20 @@ _CODE_SIGNS = cache(lambda: re.compile(r"[\"'\\{}\[\]]|\w\)|\|[\w-]+[|)]|![rsa]$
 #: A number in groups, which is no date, and words with a number at the end: dune-lamp-44.
 _GROUPS = cache(lambda: re.compile("[0-9]{3,6}(?:-[0-9]{3,6}){1,5}|[a-z]{3,20}(?:-[a-z]{3,20}){1,4}-[0-9]{1,4}"))
 _PIN = cache(lambda: re.compile("[0-9]{4,8}"))
+#: Small and large letters with several numbers among them, as in Vb71Xl20Qs.
+_MIXED_TOKEN = cache(
+    lambda: re.compile("(?=.{10,40}$)(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?:[A-Za-z]{1,4}[0-9]{1,4}){2,}[A-Za-z]{0,4}")
+)
+#: Russian and its relatives say "the password for the database X", without a verb.
+_WITHOUT_VERB = cache(lambda: re.compile("[\u0400-\u052f]"))
 #: Up to four characters are taken for a particle.
 _PARTICLE = cache(lambda: re.compile(f"[{UNSPACED}]{{1,4}}"))
 #: Words, beside those of "to be", that join a word and its value.
 _JOINING = (
     "to equals remains stays becomes now reads called named set lautet heißt heisst jetzt wäre c'est c’est cest ça "
     "vale sarà resta = == - – — → -> => : это це то olarak als as comme como come som jako ca mint как як with mit "
-    "avec con com met z med"
+    "avec con com met z med vaut valt wert type enter please pls bitte пожалуйста alsjeblieft api апи такой такая "
+    "tegenwoordig"
 )
 _JOINING_SIGNS = tuple(":=：→は是为為는은が")
 
@@ -226,6 +233,8 @@ class _Reading:
         #: Whether the name is that of something about a secret, such as password_file.
         self._about = _ABOUT().match(lowered, word.end) is not None
         self._before = max(before, word.start - _BEFORE)
+        #: How many words may stand between the word and its value where nothing joins them.
+        self._unjoined = 1 if _WITHOUT_VERB().match(lowered, word.start) else 0
         #: Where the next word begins, and where the reading ends.
         self._after, self._limit = after, self._end + _AFTER
 
@@ -287,10 +296,11 @@ class _Reading:
             number = (value.isdigit() and len(value) >= _SHORTEST_NUMBER) or _GROUPS().fullmatch(value) is not None
             return looks is Strength.LIKELY or (joined and not self._about and (number or looks is Strength.POSSIBLE))
         if self._kind is Kind.PIN:
-            return joined and _PIN().fullmatch(value) is not None
+            return joined and (_PIN().fullmatch(value) is not None or looks is Strength.LIKELY)
         if self._kind is Kind.TOKEN:
             likely = looks is Strength.LIKELY and len(value) >= _SHORTEST_TOKEN
-            return is_random(value, _SHORTEST_ALONE) or (joined and (likely or is_random(value)))
+            mixed = looks is Strength.POSSIBLE and _MIXED_TOKEN().fullmatch(value) is not None
+            return is_random(value, _SHORTEST_ALONE) or (joined and (likely or mixed or is_random(value)))
         return looks is Strength.LIKELY or (joined and looks is Strength.POSSIBLE and any(map(str.isdigit, value)))
 
     def _following(self) -> Iterator[Found]:
@@ -305,7 +315,7 @@ class _Reading:
             if token.end() > self._after and strength(value) is Strength.NO:
                 return  # another word, not one that is a part of a value
             joined = (preposition or between <= 1) and (token[0][0] in _QUOTES or _joins(previous))
-            joined |= previous in ("/", "|") if self._kind is Kind.LOGIN else between == 0
+            joined |= previous in ("/", "|") if self._kind is Kind.LOGIN else between <= self._unjoined
             yield from self._judged(value, start, joined=joined)
             previous = token[0].lower()
             function = _is_function_word(previous.strip(_EDGES)) or _PARTICLE().fullmatch(token[0]) is not None
@@ -371,7 +381,7 @@ def _joins(word: str) -> bool:
 def _joining_words() -> frozenset[str]:
     from memotherm.text.language import WORD_LISTS
 
-    return frozenset([*_JOINING.split(), *WORD_LISTS["other"]["linking"].split()])
+    return frozenset([*_JOINING.split(), *WORD_LISTS["other"]["linking"].split(), *WORD_LISTS["other"]["now"].split()])
 
 
 @functools.cache
