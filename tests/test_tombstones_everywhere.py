@@ -227,6 +227,23 @@ def test_a_purge_holds_in_the_scopes_that_are_seen_with_it(place: str, mem: Memo
     assert has_it(narrow)
 
 
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "\u3164".join,
+        lambda text: text.translate(str.maketrans("anphoeumbris", "ᴀɴᴘʜᴏᴇᴜᴍʙʀɪꜱ")),
+        lambda text: text.replace("0177 X", "0177 Х"),
+        lambda text: text.replace("is", "іѕ"),
+    ],
+    ids=["filler of Hangul", "small capitals", "a Cyrillic letter alone", "a Cyrillic word"],
+)
+def test_letters_that_look_alike_are_the_same(spelling: Callable[[str], str], mem: Memotherm) -> None:
+    """Also in a word that has no Latin letter, and with invisible characters that count as letters."""
+    mem.by("person").purge(mem.remember(f"{OLD} X").id)
+    with pytest.raises(Forbidden, match="only a person"):
+        mem.remember(spelling(f"{OLD} X"))
+
+
 def test_a_purge_of_one_project_concerns_no_other_and_no_tenant(mem: Memotherm) -> None:
     """Nothing is refused where the purging scope sees nothing, so a refusal tells nothing about others."""
     narrow = mem.scoped(tenant="a", project="p", user="u")

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.text.content import sentence_ends
+from memotherm.text.content import INVISIBLE, sentence_ends
 
 Positions = NDArray[np.int64]
 Numbers = NDArray[np.uint64]
@@ -27,8 +27,13 @@ Numbers = NDArray[np.uint64]
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(f"[{_UNSPACED}]|[^\\W_{_UNSPACED}]+")
 _DENSE = re.compile(f"[{_UNSPACED}]")
-#: Cyrillic and Greek letters that look like Latin ones, in either case, and these.
-_LOOK_ALIKES = str.maketrans("аеорсухіјѕԁһӏԛԝвнмткοαινκρτυχεβημζ", "aeopcyxijsdhlqwbhmtkoaivkptuxebhmz")
+#: Invisible characters that count as letters, such as the filler of Hangul.
+_HIDDEN = re.compile(f"[{INVISIBLE}]")
+#: Cyrillic and Greek letters, small capitals and others that look like Latin letters, in either case, and these.
+_LOOK_ALIKES = str.maketrans(
+    "аеорсухіјѕԁһӏԛԝвнмткοαινκρτυχεβημζᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢɑɡı",
+    "aeopcyxijsdhlqwbhmtkoaivkptuxebhmzabcdefghijklmnoprstuvwyzagi",
+)
 _LATIN = re.compile("[a-z]")
 #: What separates clauses.
 _BREAK = re.compile(r"[.!?…;:,()\n\"“”—–。，、；：！？]")
@@ -96,8 +101,11 @@ def spelled(text: str, *, clauses: bool = True) -> Spelled:
 def _plain(word: str) -> str:
     if word.isascii():
         return word.lower()
-    plain = "".join(map(_digit, filter(str.isalnum, unicodedata.normalize("NFKD", word.casefold())))).casefold()
-    return plain if plain.isascii() or not _LATIN.search(plain) else plain.translate(_LOOK_ALIKES)
+    letters = _HIDDEN.sub("", unicodedata.normalize("NFKD", word.casefold()))
+    plain = "".join(map(_digit, filter(str.isalnum, letters))).casefold()
+    # A Russian word stays as it is, unless all of its letters look like Latin ones.
+    alike = plain.translate(_LOOK_ALIKES)
+    return alike if alike.isascii() or _LATIN.search(plain) else plain
 
 
 def _digit(char: str) -> str:
