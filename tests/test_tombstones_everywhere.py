@@ -421,3 +421,11 @@ def test_a_secret_that_was_removed_because_of_its_age_may_be_stored_again(
         mem.maintain()
     assert mem.find(retention="purged")
     assert mem.remember(f"use {PASSWORD} until tomorrow")
+
+
+def test_a_session_keeps_no_purged_secret_in_its_fields(mem: Memotherm) -> None:
+    """A value, the name of a value, and one beside other words; the rest is added."""
+    mem.by("person").purge(mem.remember(f"the password is {PASSWORD}").id)
+    added = mem.session("s1").add(PAGE, metadata={"said": [f"use {PASSWORD} here"], PASSWORD: 1, "page": 7})
+    assert added.metadata == {"said": ["use [forgotten] here"], "page": 7}
+    assert mem.session("s1").add(f"use {PASSWORD} here").content == "use [forgotten] here"

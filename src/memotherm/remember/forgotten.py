@@ -38,12 +38,14 @@ def without_forgotten(store: Store, scope: Scope, texts: Iterable[str]) -> dict[
     return {text: _marked(text, passages) for text, passages in found.items()}
 
 
-def without_secrets(store: Store, scope: Scope, text: str) -> str:
-    """Return a text with a mark in place of secret values that were purged."""
+def without_secrets(store: Store, scope: Scope, draft: Draft) -> Draft:
+    """Return a draft with a mark in place of secret values that were purged."""
+    texts = set(_texts(draft.content, *(getattr(draft, name) for name in _FIELDS)))
     with store.tombstones() as tombstones:
-        passages = tombstones.find(scope, [text]).get(text, [])
-    secrets = [passage for passage in passages if passage.secret]
-    return (_marked(text, secrets) or FORGOTTEN) if secrets else text
+        found = tombstones.find(scope, texts)
+    secrets = {text: [passage for passage in passages if passage.secret] for text, passages in found.items()}
+    marked = {text: _marked(text, passages) for text, passages in secrets.items() if passages}
+    return replace(_without(draft, marked), content=_replaced(draft.content, marked)) if marked else draft
 
 
 def cleaned(store: Store, scope: Scope, drafts: Sequence[Draft]) -> tuple[list[Draft], set[str], Compared]:

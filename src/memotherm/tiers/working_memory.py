@@ -79,8 +79,7 @@ class WorkingMemory:
 
         The same words said twice are two turns, so a duplicate is added as well.
         """
-        if isinstance(draft.content, str):
-            draft = replace(draft, content=without_secrets(self._store, scope, draft.content))
+        draft = without_secrets(self._store, scope, draft)
         asked_hot = draft.tier is not None
         memory = memory_of(replace(draft, tier=Tier.HOT), scope, cause.at, self._settings, by)
         if not asked_hot:
