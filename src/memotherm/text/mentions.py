@@ -26,6 +26,9 @@ _MONTH = rf"(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
 _HOST = r"[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"
 _REST_OF_URL = r"[^\s<>\"'()\[\],;]{0,500}"
+#: A number in short groups; one that begins like a telephone number may have longer ones.
+_GROUPS = r"\+?\(?\b\d{1,4}\)?(?:[ ./-]{1,2}\(?\d{2,4}\)?){2,6}\b"
+_TELEPHONE = r"(?:\+\(?|\b0)\d{1,4}\)?(?:[ ./-]{1,2}\(?\d{2,8}\)?){1,6}\b"
 #: The kinds of tokens; the first one that matches wins.
 _TOKEN = re.compile(
     "|".join(
@@ -37,7 +40,7 @@ _TOKEN = re.compile(
             r"(?P<address>\b\d{1,3}(?:\.\d{1,3}){3}\b)",
             r"(?P<pairs>\b[0-9a-f]{1,4}(?:::?[0-9a-f]{1,4}){3,7}\b)",
             r"(?P<account>\b[a-z]{2}\d\d(?: [a-z0-9]{4}){2,7}(?: [a-z0-9]{1,3})?\b)",
-            r"(?P<number>\+?\(?\b\d{1,4}\)?(?:[ ./-]{1,2}\(?\d{2,4}\)?){2,6}\b)",
+            rf"(?P<number>{_GROUPS}|{_TELEPHONE})",
             r"(?P<amount>[$\u20ac\u00a3\u00a5] ?\d+(?:[.,]\d+){0,8}(?!\w)|\b\d+(?:[.,]\d+){0,8} ?%)",
             r"(?P<language>\b[a-z](?:\+\+|#)(?!\w))",
             r"(?P<word>[^\W_]+(?:['\u2019._+-][^\W_]+){0,20})",

@@ -16,7 +16,7 @@ _NAME = re.compile(
     r"(?<![\w@#&])[^\W\d_a-z][\w'\u2019.&+#-]*(?: (?:(?:de|da|del|di|van|von|der|den|al|el|bin|la|le) )*"
     r"(?:[^\W\d_a-z][\w'\u2019.&+#-]*|\d+))*"
 )
-_SHORT_NUMBER = re.compile(r"\d{1,2}")
+_SHORT_NUMBER = re.compile(r"\d{1,4}")
 _POSSESSIVE = re.compile(r"(?:['\u2019]s|(?<=s)['\u2019])$")
 #: What makes the words before a name its attribute: "the phone number of Frank".
 _LONGEST_OF = 40
