@@ -106,6 +106,15 @@ def hook(payload: bytes | dict[str, Any], *arguments: str, deadline: float = 100
     return out, done.stderr.decode()
 
 
+@pytest.mark.parametrize("named", ["", " ", "\t\n", None, 7])
+def test_what_is_no_name_of_a_session_is_none(named: object) -> None:
+    """Such an event belongs to the session of its folder, as one without an id does."""
+    told = {"hook_event_name": "UserPromptSubmit", "prompt": "The otter is called Nemo", "cwd": "/srv/otter"}
+    event, without = parse_event({**told, "session_id": named}), parse_event(told)
+    assert event is not None
+    assert event == without
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("client", SESSIONS)
 def test_a_session_of_every_host(client: str, home: Path):

@@ -124,7 +124,7 @@ def _session(named: str, host: Host, folder: str) -> str:
 def _text(payload: dict[str, Any], *names: str) -> str:
     """Return the first of some fields that has a text, or a list that begins with one."""
     values = (value[0] if isinstance(value, list) and value else value for value in map(payload.get, names))
-    return next((value for value in values if isinstance(value, str) and value), "")
+    return next((value for value in values if isinstance(value, str) and value.strip()), "")
 
 
 # Context size
