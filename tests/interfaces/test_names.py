@@ -234,3 +234,14 @@ def command(*arguments: str) -> Any:
     with contextlib.redirect_stdout(printed):
         assert run([*arguments, "--store", "memory.db", "--json"]) == 0
     return json.loads(printed.getvalue())
+
+
+@pytest.mark.parametrize("text", ["👍", "…", "🎉🎉", "𠮷", "— ‹ok›"])
+def test_a_text_of_any_characters_is_one(client: TestClient, text: str) -> None:
+    """Emoji, punctuation and rare ideographs are no blank text, in a memory, a question and a prompt."""
+    assert client.post("/memories", json={"content": text}).json()["status"] == "skipped"
+    assert client.post("/memories", json={"content": text, "force": True}).json()["content"] == text
+    assert client.post("/recall", json={"query": text}).status_code == 200
+    assert client.post("/sessions/s/context", json={"prompt": text}).status_code == 200
+    for blank in ("\u2003", "\u2028", "\u3000", " \t"):
+        assert client.post("/memories", json={"content": blank}).status_code == 422

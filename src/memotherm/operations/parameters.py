@@ -23,7 +23,9 @@ Json = dict[str, Any]
 PolicyBody = dict[str, str]
 
 #: A text without NUL, with at least one character that is not white space.
-_NOT_BLANK = r"^[^\x00]*[!-~\u00a1-\u1fff\u3001-\ud7ff\uf900-\ufefe][^\x00]*$"
+_NOT_BLANK = (
+    r"^[^\x00]*[!-~\u00a1-\u1fff\u2010-\u2027\u2030-\u2fff\u3001-\ud7ff\uf900-\ufefe\U00010000-\U0010ffff][^\x00]*$"
+)
 _NO_NUL = r"^[^\x00]*$"
 _KIND = r"^[a-z][a-z0-9_-]{0,31}$"
 _ID = r"^mem_[0-9a-z]{26}$"
