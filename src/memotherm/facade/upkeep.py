@@ -86,13 +86,14 @@ class Upkeep:
                 for an export.
             path: The file or folder.
             progress: Called with (entries done, entries in all); what is done stays if it is interrupted.
-            trust: The highest trust of the imported memories; with `import`, none of them is hot or pinned. None
-                restores an export as it was, and is `import` for other programs.
+            trust: The highest trust of the imported memories, at most that of the caller; with `import`, none of them
+                is hot or pinned. None restores an export as it was, and is `import` for other programs.
         """
         from memotherm.notes.imports import import_memories
 
         view, now = self._view, self._view.now()
-        by = Trust.of(trust).at_most(view.trust) if trust else Trust.PERSON if kind == "jsonl" else Trust.IMPORT
+        restored = Trust.PERSON if kind == "jsonl" else Trust.IMPORT
+        by = (Trust.of(trust) if trust else restored).at_most(view.trust)
 
         cause = replace(view.cause(Action.REMEMBER), at=now, by=by)
 
