@@ -76,8 +76,8 @@ class Packed:
     #: Tokens of each part of the text.
     shares: dict[str, int]
     #: Whether pinned memories were shortened or left out because they did not fit.
-    pinned_cut: bool = False
-    notes: tuple[str, ...] = ()
+    pinned_cut: bool
+    notes: tuple[str, ...]
 
     @property
     def included(self) -> tuple[Entry, ...]:
