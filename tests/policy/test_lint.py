@@ -36,6 +36,10 @@ def rule(name: str, when: str, to: str, run: str = "compact") -> str:
         ),
         (rule("a", '{ tags.all = ["b", "c"] }', "cold") + rule("b", '{ tags = ["b", "c"] }', "cold"), []),
         (rule("a", '{ tags.all = ["b"] }', "cold") + rule("b", '{ tags.all = ["b", "c"] }', "cold"), [("P005", 7)]),
+        (
+            rule("a", '{ tags.all = ["b", "c"] }', "cold") + rule("b", '{ tags.all = ["c", "b"] }', "cold"),
+            [("P005", 7)],
+        ),
         (rule("a", '{ uses = "!= 3" }', "cold") + rule("b", '{ uses = ">= 1" }', "cold"), []),
         ("[limits]\ncool_hot_days = 90\ncool_warm_days = 30\n", [("P008", 1)]),
         ('[[rule]]\nid = "a"\nto = "cold"\n', [("P010", 1)]),
@@ -73,6 +77,18 @@ def test_lint_looks_at_the_memories_of_a_store(mem: Memotherm, clock: FakeClock)
     assert set(codes) == {"P009", "P011", "P012"}
     assert "none matches none of the 6 memories" in codes["P011"]
     assert "many would move 5 of 6 memories" in codes["P012"]
+
+
+def test_a_rule_may_move_a_fifth_of_a_store(mem: Memotherm, clock: FakeClock) -> None:
+    """Only one that moves more gets a warning."""
+    house = policy.loads(rule("some", '{ kind = "decision", idle = ">= 1d" }', "cold"))
+    mem.remember_many([{"content": f"fact {number}"} for number in range(8)])
+    mem.remember_many([{"content": f"we use version {number}", "kind": "decision"} for number in range(2)])
+    clock.advance(days=2)
+    assert mem.policies.lint(house) == []
+    mem.remember("we use SQLite", kind="decision")
+    clock.advance(days=2)
+    assert [finding.code for finding in mem.policies.lint(house)] == ["P012"]
 
 
 def test_a_comparison_lists_the_memories_that_would_end_elsewhere(mem: Memotherm, clock: FakeClock) -> None:
