@@ -144,7 +144,8 @@ def _read(process: subprocess.Popen[bytes], log: list[str]) -> None:
 
 
 def _wait(running: Served) -> None:
-    for _ in range(600):
+    """Wait until a server answers: minutes, where other programs have the processors; one that ended never will."""
+    for _ in range(2_400):
         assert running.process.poll() is None, "".join(running.log)
         try:
             if running.ask("GET", "/health")[0] == 200:
