@@ -36,7 +36,7 @@ _LEAST_PIECES = 6
 _EPOCHS, _BATCH, _RATE, _RATE_OF_LAYERS, _SEED = 14, 256, 2e-3, 2e-4, 1
 _SMOOTHING, _ALONE = 0.05, 0.5
 #: In an epoch there are, for each newer line with its older one, so many other pairs of a group and of others.
-_OF_GROUPS, _OF_OTHERS = 1.6, 0.2
+_OF_GROUPS, _OF_OTHERS = 1.2, 0.2
 #: How often what a newer text answers is left out, where it replaces nothing.
 _UNANSWERED = 0.2
 _THRESHOLDS = (0.5, 0.7, 0.85)

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from memotherm.model.memory import PROFILE
 from memotherm.statements.acts import LIKELY, MOST_SENTENCES, Act, acts
-from memotherm.text.intentions import states_intention
 from memotherm.text.introductions import introduces_user
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
 from memotherm.text.phrase_patterns import PhrasePattern
@@ -235,7 +234,7 @@ def kind_by_phrases(sentence: str, *, by_user: bool = True) -> Kind | None:
     plain = f" {plain_text(sentence)} "
     patterns = _patterns()
     marked = {name for name in _KINDS if patterns[name].search(plain)} if patterns["any"].search(plain) else set[str]()
-    if (_DEADLINE.search(plain) and not _STATE.search(plain)) or states_intention(sentence):
+    if _DEADLINE.search(plain) and not _STATE.search(plain):
         marked.add("task")
     if introduces_user(sentence):
         marked.add("about_user")

@@ -35,7 +35,7 @@ MOST_CHARS = 400
 _MOST_CHARS_NAMED = 160
 #: How likely the network finds that a part is replaced, alone, and at least if the words tell so. With the older text
 #: at hand, 62 instead of 50 of 68 corrections of `bench/days/dialogues` kept unseen are found, and 0 of 32 other turns.
-_LIKELY, _POSSIBLE = 0.7, 0.01
+_LIKELY, _POSSIBLE = 0.7, 0.003
 #: How many parts of an older text the network reads.
 _MOST_READ = 3
 #: Acts that a turn needs with this probability to replace anything, unless its words tell so.
@@ -118,9 +118,12 @@ class Turn:
 
     @functools.cached_property
     def may_change(self) -> bool:
-        """Whether it states something that may be otherwise than it was before."""
-        stating = (likely(each.strip(), *_STATING) > _PERHAPS for each in sentences(self._stated))
-        return self.may_replace or (self._is_short and bool(self._stated) and any(stating))
+        """Whether it states something that may be otherwise than it was before.
+
+        Of a short one, the network tells what is a wish or a guess.
+        """
+        said = [each.strip() for each in sentences(self.text) if not is_question(each)] if self._is_short else []
+        return self.may_replace or any(likely(each, *_STATING) > _PERHAPS for each in said)
 
     @functools.cached_property
     def _lasting(self) -> list[str]:
