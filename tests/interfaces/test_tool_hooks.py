@@ -21,8 +21,9 @@ from memotherm.hooks.hosts import HOSTS
 from memotherm.hooks.install import PLUGINS, InstallRequest, carry_out, differing_hooks, plan
 from memotherm.hooks.log import last_week
 from memotherm.hooks.quick import is_unknown
-from memotherm.hooks.recall import note_task, told_at
+from memotherm.hooks.recall import told_at
 from memotherm.hooks.spool import Spool
+from memotherm.hooks.subagents import note_task
 from memotherm.mcp.server import build
 from tests.interfaces.served import environment
 

@@ -62,7 +62,7 @@ def _handle(options: Options, started: float) -> dict[str, Any] | None:
 
         if event.call is None or event.call.tool in AGENTS:
             if event.call is not None:
-                from memotherm.hooks.recall import note_task
+                from memotherm.hooks.subagents import note_task
 
                 note_task(event)
             return None

@@ -29,13 +29,15 @@ from memotherm.errors import InvalidInput, MemothermError, NotFound, SettingsErr
 from memotherm.hooks import log
 from memotherm.hooks.events import answer, parse_event
 from memotherm.hooks.hosts.host import HOOK_TOOL
-from memotherm.hooks.recall import call_of, flush_prompt, note_task, told_at_call
+from memotherm.hooks.recall import call_of, told_at_call
+from memotherm.hooks.subagents import note_task
 from memotherm.hooks.tools import AGENTS
 from memotherm.mcp.results import bounded, concise, encoded
 from memotherm.model import Memory
 from memotherm.model.clock import system_clock
 from memotherm.text.content import title
 from memotherm.tools import TOOLS, Parameter, Tool
+from memotherm.tools.prompts import flush_prompt
 
 Json = dict[str, Any]
 
