@@ -41,7 +41,7 @@ from memotherm.remember.capture import prepared
 from memotherm.remember.draft import draft_of
 from memotherm.statements.acts import Act, likely
 from memotherm.statements.endings import ended, taken_back
-from memotherm.statements.replacing import concerns
+from memotherm.statements.replacing import Turn, concerns
 from memotherm.text.claims import sentence_of, statement_of
 from memotherm.text.content import require_text
 from memotherm.text.mentions import tokens
@@ -131,6 +131,9 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "text.claims.statement_of": lambda text: statement_of(text, 0),
     "statements.acts.likely": lambda text: likely(text, Act.RULE),
     "statements.replacing.concerns": lambda text: concerns({"port"}, text, text),
+    "statements.replacing.Turn.replaced_part": lambda text: [
+        Turn(text).replaced_part(text), Turn("no, the port is 5434").replaced_part(text, text)
+    ],
     "statements.endings.taken_back": lambda text: [
         *taken_back(text, lambda: [text]), *taken_back(f"forget the rule {text}", lambda: [text])
     ],

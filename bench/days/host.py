@@ -181,7 +181,7 @@ class _Host:
         with (
             tempfile.TemporaryFile() as output,
             tempfile.TemporaryFile() as errors,
-            patch.object(jobs, "start_worker") as worker,
+            patch.object(jobs, "start_command") as worker,
         ):
             with contextlib.chdir(self._folder), _redirected(event, output, errors):
                 answer_event([*_OPTIONS, *options], time.monotonic())
