@@ -7,6 +7,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import memotherm
 from memotherm import Memotherm
 from memotherm.cli.app import run
 from memotherm.errors import Forbidden, InvalidInput
+from memotherm.facade.tasks import apply_reports
 from memotherm.hooks.capture import process_spool
 from memotherm.hooks.spool import Spool
 from memotherm.rest.app import application
@@ -266,6 +268,74 @@ def test_a_word_that_was_forgotten_may_be_a_tag(mem: Memotherm) -> None:
         person.forget(person.remember(word).id)
     stored = mem.remember(PAGE, tags=["deployment", "tea"], metadata={"topic": "tea time"}, kind="deployment")
     assert (stored.tags, stored.source) == (("deployment", "tea"), "agent")
+
+
+# Reasons
+
+#: The calls of an agent that take a reason, with the memory that they concern.
+REASONS: dict[str, Callable[[Memotherm, str, str], object]] = {
+    "update": lambda mem, it, why: mem.update(it, tags=["sea"], why=why),
+    "amend": lambda mem, it, why: mem.amend(it, "The ferry leaves at ten", why=why),
+    "move": lambda mem, it, why: mem.move(it, "cold", why=why),
+    "move to a priority": lambda mem, it, why: mem.move(it, "low", why=why),
+    "prioritize": lambda mem, it, why: mem.prioritize(it, "low", why=why),
+    "pin": lambda mem, it, why: mem.pin(it, why=why),
+    "verify": lambda mem, it, why: mem.verify(it, why=why),
+    "archive": lambda mem, it, why: mem.archive(it, why=why),
+    "forget": lambda mem, it, why: mem.forget(it, why=why),
+    "purge": lambda mem, it, why: mem.purge(it, why=why),
+    "finish": lambda mem, it, why: mem.finish(it, why=why),
+    "rescope": lambda mem, it, why: mem.rescope(it, {"project": "p"}, why=why),
+    "decide": lambda mem, it, why: mem.decide(mem.remember("The ferry leaves at ten").id, over=[it], why=why),
+    "remember_many": lambda mem, it, why: mem.remember_many([{"content": "Boats"}], forget=[it], why=why),
+    "forget many": lambda mem, it, why: mem.bulk.forget(ids=[it], why=why),
+    "cool": lambda mem, it, why: mem.bulk.cool(why=why),
+    "tool": lambda mem, it, why: call(mem, "memory_amend", {"memory_id": it, "content": "The ferry swims", "why": why}),
+}
+
+
+@pytest.mark.parametrize("verb", REASONS)
+def test_a_reason_of_an_agent_says_nothing_that_was_purged(verb: str, mem: Memotherm) -> None:
+    """Neither alone nor in a sentence; nothing is changed. A person may give that reason."""
+    mem = mem.scoped(project="p", user="u")
+    person, it = mem.by("person"), mem.remember(PAGE, kind="task").id
+    for said in (OLD, f"the password is {PASSWORD}"):
+        person.purge(person.remember(said).id)
+    version = mem.get(it).version
+    for why in (OLD, f"Ben says that {OLD.upper()}, so it goes", PASSWORD, f"someone used {PASSWORD} here"):
+        with pytest.raises(Forbidden, match="only a person can store it again") as refused:
+            REASONS[verb](mem, it, why)
+        assert "roub4dor" not in str(refused.value)
+    assert mem.get(it).version == version
+    REASONS[verb](mem, it, "outdated")
+
+
+def test_a_request_of_an_agent_cannot_give_a_purged_reason(mem: Memotherm) -> None:
+    """It is refused, and the ledger does not show it; a person may give it."""
+    person, it = mem.by("person"), mem.remember(PAGE).id
+    person.purge(person.remember(OLD).id)
+    assert requested(mem, f"/memories/{it}/archive", why=f"see {OLD}") == 403
+    assert "0177" not in str(TestClient(application(mem), base_url="http://127.0.0.1:8077").get("/events").json())
+    assert person.archive(it, why=f"see {OLD}").retention == "archived"
+
+
+def test_a_reason_may_be_a_word_that_was_forgotten_and_what_another_project_has_purged(mem: Memotherm) -> None:
+    """As for the fields of a memory; the scope of the caller decides."""
+    person, other = mem.by("person"), mem.scoped(project="q").by("person")
+    person.forget(person.remember("outdated").id)
+    other.purge(other.remember(OLD).id)
+    here = mem.scoped(project="p")
+    assert here.forget(here.remember(PAGE).id, why="outdated").retention == "deleted"
+    assert here.archive(here.remember(f"{PAGE} sharp").id, why=OLD).retention == "archived"
+
+
+def test_a_task_ends_without_the_reason_that_was_purged(mem: Memotherm) -> None:
+    """A server that takes the words of a user from an agent closes the task all the same."""
+    mem.by("person").purge(mem.remember(f"the password is {PASSWORD}").id)
+    task = mem.remember("TODO: rotate the password of the staging db", kind="task")
+    apply_reports(mem, f"I rotated the password of the staging db to {PASSWORD}", datetime.now(UTC))
+    assert mem.get(task.id).metadata["status"] == "done"
+    assert not any(PASSWORD in event.why for event in mem.events())
 
 
 # Cost

@@ -176,7 +176,7 @@ class Endings:
         # On another branch, they may only look different.
         if memory.tier is Tier.HOT and memory.priority is not Priority.PINNED and repository and repository.settled():
             view = self._view
-            cause = replace(view.cause(Action.MOVE, _MARKS[state]), rule="anchors")
+            cause = replace(view.cause(Action.MOVE), rule="anchors", why=_MARKS[state])
             with suppress(MemothermError):
                 view.services.changes.move(view.scope, memory.id, Tier.WARM, cause)
         return _MARKS[state]

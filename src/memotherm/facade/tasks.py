@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Literal, Protocol, Self
 
-from memotherm.errors import InvalidInput
+from memotherm.errors import Forbidden, InvalidInput
 from memotherm.facade.queries import LARGEST_PAGE, require_limit
 from memotherm.facade.view import View
 from memotherm.model import Memory, Scope
@@ -95,12 +96,20 @@ def apply_reports(mem: Reported, text: str, at: datetime) -> None:
 
     tasks, rules = list[Memory](), list[Memory]()
     for end in list(ended(text, _contents(tasks, lambda: mem.tasks(_MOST_OPEN)))):
-        mem.finish(tasks[end.place].id, end.status, f"said: {end.sentence}")
+        _apply(partial(mem.finish, tasks[end.place].id, end.status), end.sentence)
     for place, sentence in list(taken_back(text, _contents(rules, lambda: _rules(mem)))):
         rule = rules[place]
         # A rule for all projects is a memory of the user.
         owner = mem if rule.scope.project or not mem.scope.user else mem.for_user()
-        owner.update(rule.id, valid_until=max(at, rule.created_at), why=f"said: {sentence}")
+        _apply(partial(owner.update, rule.id, valid_until=max(at, rule.created_at)), sentence)
+
+
+def _apply(change: Callable[..., Memory], sentence: str) -> None:
+    """Make a change with the sentence that asks for it as the reason, or without one if that was forgotten."""
+    try:
+        change(why=f"said: {sentence}")
+    except Forbidden:
+        change()
 
 
 def _rules(mem: Reported) -> list[Memory]:

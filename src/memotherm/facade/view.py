@@ -51,6 +51,7 @@ from memotherm.remember.draft import (
     expiry,
     lifetime_of,
 )
+from memotherm.remember.forgotten import require_allowed_reason
 from memotherm.storage.store import Store
 from memotherm.storage.values import ACTIVE_ONLY, EVERY_TIER, Cause, EventFilter, Identity, Record, Search
 from memotherm.text.content import pluralize, require_content
@@ -162,7 +163,8 @@ class View(Queries):
         return self.caller.name or self.scope.agent or self.scope.user or "agent"
 
     def cause(self, action: Action, why: str = "") -> Cause:
-        """Return the cause of a change that is asked for now."""
+        """Return the cause of a change that is asked for now, if nothing of the reason was forgotten."""
+        require_allowed_reason(self.services.store, self.scope, why, self.trust)
         return Cause(action=action, at=self.now(), actor=self.actor, why=why, by=self.trust)
 
     def seen(self) -> Search:

@@ -11,7 +11,7 @@ from memotherm.model import Memory, Retention, Scope, Trust
 from memotherm.remember.draft import Draft
 from memotherm.remember.summaries import KEEPS
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.tombstones import Compared, Passage
+from memotherm.storage.tombstones import Compared, Passage, Passages
 from memotherm.storage.values import Cause, Record
 from memotherm.text.spelling import HEADINGS
 
@@ -59,7 +59,7 @@ def cleaned(store: Store, scope: Scope, drafts: Sequence[Draft]) -> tuple[list[D
     with store.tombstones() as tombstones:
         found = {text: _marked(text, passages) for text, passages in tombstones.find(scope, contents).items()}
         told = tombstones.find(scope, fields, clauses=False)
-    marked = {text: _marked(text, kept) for text, passages in told.items() if (kept := _telling(text, passages))}
+    marked = {text: _marked(text, passages) for text, passages in _telling(told).items()}
     left = [replace(draft, content=found.get(draft.content) or draft.content) for draft in drafts] if found else drafts
     left = [_without(draft, marked) for draft in left] if marked else left
     return list(left), {content for content, text in found.items() if not text}, tombstones.result
@@ -78,11 +78,23 @@ def require_allowed(transaction: Transaction, after: Memory, by: Trust, before: 
     # In one text, because what was forgotten may be divided between them.
     fields = "\n".join(_texts(*(getattr(after, name) for name in changed)))
     find = transaction.tombstones.find
-    found = list(find(after.scope, [fields], by, clauses=False).items()) if fields else []
-    found = [(text, kept) for text, passages in found if (kept := _telling(text, passages))]
+    _require_none(_telling(find(after.scope, [fields], by, clauses=False) if fields else {}))
     if before is None or before.content != after.content:
-        found += find(after.scope, [after.content], by).items()
-    for text, passages in found:
+        _require_none(find(after.scope, [after.content], by))
+
+
+def require_allowed_reason(store: Store, scope: Scope, why: str, by: Trust) -> None:
+    """Raise `Forbidden` if the reason of a change says what somebody with more trust has forgotten or purged."""
+    if not why or by is Trust.PERSON:
+        return
+    with store.tombstones() as tombstones:
+        found = tombstones.find(scope, [why], by)
+    _require_none(_telling(found))
+
+
+def _require_none(found: Passages) -> None:
+    """Raise `Forbidden` if a text says what was forgotten."""
+    for text, passages in found.items():
         longest = max(passages, key=lambda passage: passage.end - passage.start)
         quoted = "a secret of it" if longest.secret else repr(text[longest.start : longest.end][:_QUOTED])
         raise Forbidden(
@@ -91,13 +103,15 @@ def require_allowed(transaction: Transaction, after: Memory, by: Trust, before: 
         )
 
 
-def _telling(text: str, passages: Sequence[Passage]) -> list[Passage]:
+def _telling(found: Passages) -> Passages:
     """Return the passages that are more than a word: a tag may be the same as a word that was forgotten."""
-    return [
-        passage
-        for passage in passages
-        if passage.secret or not (said := text[passage.start : passage.end]).isalpha() or not said.isascii()
-    ]
+    telling: Passages = {}
+    for text, passages in found.items():
+        said = [(passage, text[passage.start : passage.end]) for passage in passages]
+        kept = [passage for passage, words in said if passage.secret or not words.isalpha() or not words.isascii()]
+        if kept:
+            telling[text] = kept
+    return telling
 
 
 def _texts(*values: object) -> Iterator[str]:
