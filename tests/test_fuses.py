@@ -257,12 +257,15 @@ def test_a_captured_statement_gets_its_condition_if_it_is_sure(here: Memotherm, 
     assert update.metadata["ends"]["when"] == "version of python at least 3.13"
 
 
-def test_an_agent_cannot_end_the_memory_of_a_person_by_a_condition(here: Memotherm, mem: Memotherm) -> None:
-    """The condition is part of what a memory says."""
+@pytest.mark.parametrize("ends", [{"when": "branch main exists", "place": "x"}, "branch main exists", ["x"], {}])
+def test_an_agent_cannot_end_the_memory_of_a_person_by_a_condition(ends: Any, here: Memotherm, mem: Memotherm) -> None:
+    """The condition is part of what a memory says, also one that is none: lists show the memory as bound to it."""
     memory = here.remember("The schema is frozen")
     agent = mem.by("agent")
     with pytest.raises(Forbidden, match="condition that ends it"):
-        agent.update(memory.id, metadata={"ends": {"when": "branch main exists", "place": "x"}})
+        agent.update(memory.id, metadata={"ends": ends})
+    assert agent.update(memory.id, metadata={"topic": "schema"}).metadata == {"topic": "schema"}
+    assert here.update(memory.id, metadata={"ends": ends}).metadata == {"ends": ends}
 
 
 def test_a_statement_of_less_trust_neither_sets_nor_replaces_the_condition_of_a_person(

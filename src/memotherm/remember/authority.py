@@ -67,7 +67,7 @@ def _taken(before: Memory, after: Memory) -> str:
         return "hide it from its scope"
     if after.expires_at not in (before.expires_at, None):
         return "let it expire"
-    if ends_of(before) != ends_of(after):
+    if before.metadata.get(ENDS) != after.metadata.get(ENDS):
         return "change the condition that ends it"
     changed = [name for name in _SAID if getattr(before, name) != getattr(after, name)]
     return f"change its {changed[0]}" if changed else ""
