@@ -101,3 +101,18 @@ def test_the_words_of_an_agent_do_not_doubt_those_of_a_person(mem: Memotherm, cl
     clock.advance(minutes=2)
     mem.by("agent").capture("the standup is at 10:15 now", metadata={"role": "user", "session": "one"})
     assert "perhaps-outdated" not in mem.get(old).metadata
+
+
+@pytest.mark.parametrize(
+    "newer", ["the meeting with Zorblatt moved to room Oslo", "no, it is in room Oslo, not in room Bergen"]
+)
+def test_no_reason_quotes_what_is_purged(mem: Memotherm, clock: FakeClock, newer: str) -> None:
+    """The ledger keeps the reasons of a purged memory."""
+    old = say(mem, clock, "the meeting with Zorblatt is in room Bergen")
+    new = say(mem, clock, newer)
+    assert {event.rule for event in mem.history(old)} & {"superseded", "perhaps_outdated"}
+    for each in (new, old):
+        mem.purge(each)
+    told = " ".join(f"{event.why} {event.changes}" for event in mem.events())
+    assert new in told
+    assert not {"Zorblatt", "Bergen", "Oslo"} & set(told.replace("'", " ").split())

@@ -91,9 +91,8 @@ def mark_superseded(transaction: Transaction, each: Superseded, successor: Memor
     if outranks(old, cause.by):
         propose_decision(transaction, successor, old, cause)
         return
-    was, now = each.difference.values
-    said = f"{each.difference.about}: {now or 'holds again'}" + (f" instead of {was}" if was else "")
-    because = replace(cause, action=Action.UPDATE, rule="superseded", why=f"{successor.id} says {said}")
+    # The reason quotes neither of them, because it stays when they are purged.
+    because = replace(cause, action=Action.UPDATE, rule="superseded", why=f"{successor.id} says otherwise")
     if each.sentence:
         outdated = {**outdated_sentences(old), each.sentence: successor.id}
         transaction.change(each.record, replace(old, metadata={**old.metadata, OUTDATED: outdated}), because)
@@ -117,8 +116,8 @@ def mark_doubtful(transaction: Transaction, memory_id: str, part: str, successor
 
     old = record.memory
     # The empty part is all of it.
-    doubtful = {**doubtful_parts(old), "" if is_all_of(part, old.content) else part: successor.id}
-    because = replace(
-        cause, action=Action.UPDATE, rule="perhaps_outdated", why=f"{successor.id} perhaps replaces {part!r}"
-    )
+    whole = is_all_of(part, old.content)
+    doubtful = {**doubtful_parts(old), "" if whole else part: successor.id}
+    why = f"{successor.id} perhaps replaces {'it' if whole else 'a part of it'}"
+    because = replace(cause, action=Action.UPDATE, rule="perhaps_outdated", why=why)
     transaction.change(record, replace(old, metadata={**old.metadata, PERHAPS_OUTDATED: doubtful}), because)
