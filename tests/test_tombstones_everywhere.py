@@ -333,7 +333,7 @@ def test_a_task_ends_without_the_reason_that_was_purged(mem: Memotherm) -> None:
     """A server that takes the words of a user from an agent closes the task all the same."""
     mem.by("person").purge(mem.remember(f"the password is {PASSWORD}").id)
     task = mem.remember("TODO: rotate the password of the staging db", kind="task")
-    apply_reports(mem, f"I rotated the password of the staging db to {PASSWORD}", datetime.now(UTC))
+    apply_reports(mem, f"Done: the password of the staging db is rotated to {PASSWORD}", datetime.now(UTC))
     assert mem.get(task.id).metadata["status"] == "done"
     assert not any(PASSWORD in event.why for event in mem.events())
 
