@@ -28,11 +28,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from memotherm.embed.local import BUNDLED, knows_language, token_states
-from memotherm.embed.multilingual import StaticVectors
+from memotherm.embed.local import knows_language, token_states
 from memotherm.statements.acts import MAX_PIECES, MAX_TOKENS, Act
 from memotherm.text.phrases import sentences
 from training.model import DEVICE
+from training.pair_groups import groups
+from training.rows import Rows, pieces_of, read
 
 __all__ = ["main"]
 
@@ -43,9 +44,21 @@ _NOT_BY_OTHERS = (
     Act.RULE, Act.RULE_EVERYWHERE, Act.REVOKE, Act.DONE, Act.CANCELLED, Act.CHANGE, Act.TASK,
 )  # fmt: skip
 _OTHERS = 6000
+#: What a line of `training/pairs` of one sentence may be, by its letter.
+_OF_LETTERS = {
+    "S": frozenset((Act.FACT, Act.DECISION, Act.PREFERENCE, Act.PROFILE, Act.CHANGE, Act.STORY)),
+    "R": frozenset((Act.RULE, Act.RULE_EVERYWHERE, Act.PREFERENCE)),
+    "T": frozenset((Act.TASK, Act.REQUEST)),
+    "U": frozenset(Act) - {Act.TASK, Act.REQUEST, Act.GUESS, Act.STORY, Act.QUESTION, Act.FILLER},
+    "B": frozenset(Act) - {Act.RULE_EVERYWHERE, Act.REVOKE, Act.DONE, Act.CANCELLED},
+    "D": frozenset((Act.DONE, Act.FACT, Act.STORY, Act.CHANGE)),
+    "C": frozenset((Act.CANCELLED, Act.CHANGE, Act.REVOKE, Act.DECISION)),
+    "N": frozenset(Act) - {Act.RULE, Act.RULE_EVERYWHERE, Act.REVOKE, Act.PREFERENCE, Act.PROFILE},
+}
 #: A piece has a vector of its own if so many sentences have it.
 _LEAST_PIECES = 3
-_FOLDS, _EPOCHS, _BATCH, _OTHERS_IN_BATCH, _RATE = 4, 22, 128, 40, 2e-3
+_FOLDS, _EPOCHS, _BATCH, _RATE = 4, 22, 128, 2e-3
+_OTHERS_IN_BATCH, _LINES_IN_BATCH = 40, 64
 _SMOOTHING, _ALONE, _SOFT = 0.05, 0.5, 0.5
 
 
@@ -54,6 +67,7 @@ class Example(NamedTuple):
 
     text: str
     acts: frozenset[Act]
+    language: str = ""
 
 
 def listed() -> Iterator[Example]:
@@ -64,14 +78,14 @@ def listed() -> Iterator[Example]:
             if line.startswith("# "):
                 act = Act(line.removeprefix("# "))
             else:
-                yield Example(line, frozenset((act,)))
+                yield Example(line, frozenset((act,)), path.stem)
 
 
 def labelled() -> Iterator[Example]:
     """Yield the labelled turns for development."""
     for path in sorted(LABELLED.glob("*development.jsonl")):
         for turn in map(json.loads, path.read_text("utf-8").splitlines()):
-            yield Example(turn["text"], _acts_of(turn))
+            yield Example(turn["text"], _acts_of(turn), "turns")
 
 
 def _acts_of(turn: dict[str, Any]) -> frozenset[Act]:
@@ -90,6 +104,13 @@ def _acts_of(turn: dict[str, Any]) -> frozenset[Act]:
     return frozenset(Act) - {Act.CHANGE}
 
 
+def of_pairs() -> Iterator[Example]:
+    """Yield the lines of the groups of pairs that are one sentence."""
+    for line in (line for group in groups() for line in group.lines):
+        if len(list(sentences(line.text))) == 1:
+            yield Example(line.text, _OF_LETTERS[line.kind])
+
+
 def of_others(questions: Path) -> list[Example]:
     """Return sentences of the texts that the embedding model is trained on."""
     chosen, found = random.Random(5), list[str]()
@@ -104,36 +125,25 @@ def of_others(questions: Path) -> list[Example]:
     return [Example(text, frozenset(Act) - frozenset(_NOT_BY_OTHERS)) for text in found[:_OTHERS]]
 
 
+#: The places of examples, with how many of them a batch has.
+Beside = Sequence[tuple[Sequence[int], int]]
+
+
 class Inputs:
     """What the networks read of each sentence."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._words = StaticVectors(BUNDLED / "multilingual")
-        read = [self._words.rows(text, MAX_PIECES) for text in texts]
-        self.rows = [rows for rows, _ in read]
-        self.marks = [np.array(marks, np.float32).reshape(-1, 2) for _, marks in read]
-        states = (token_states(text, MAX_TOKENS) if knows_language(text) else None for text in texts)
-        self.states = [None if each is None else each.astype(np.float16) for each in states]
-
-    def pieces(self, places: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return the static vectors and marks of some sentences, and which of the rows there are."""
-        return _padded([np.hstack([self._words.vectors(self.rows[p]), self.marks[p]]) for p in places], 130)
-
-    def layers(self, places: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the states of some sentences, which rows there are, and which sentences have states."""
-        none = np.zeros((1, 384), np.float32)
-        states = [self.states[place] for place in places]
-        known = torch.tensor([[float(each is not None)] for each in states], device=DEVICE)
-        return *_padded([none if each is None else each for each in states], 384), known
+        self.rows, pieces, states = map(list, zip(*read(texts, _read), strict=True))
+        self.pieces = Rows(self.rows, pieces, MAX_PIECES)
+        self.states = Rows([[0] * len(each) for each in states], states, MAX_TOKENS)
+        #: Which sentences have states, as a column.
+        self.known = torch.tensor([[float(len(each) > 0)] for each in states], device=DEVICE)
 
 
-def _padded(arrays: Sequence[Any], width: int) -> tuple[Tensor, Tensor]:
-    longest = max(1, *(len(each) for each in arrays))
-    values = np.zeros((len(arrays), longest, width), np.float32)
-    there = np.zeros((len(arrays), longest, 1), np.float32)
-    for place, each in enumerate(arrays):
-        values[place, : len(each)], there[place, : max(1, len(each))] = each, 1
-    return torch.from_numpy(values).to(DEVICE), torch.from_numpy(there).to(DEVICE)
+def _read(text: str) -> tuple[list[int], Any, Any]:
+    """Return the rows of the word pieces of a sentence, their vectors and marks, and the states of its tokens."""
+    states = token_states(text, MAX_TOKENS) if knows_language(text) else np.zeros((0, 384))
+    return *pieces_of(text, MAX_PIECES), states.astype(np.float16)
 
 
 class Network(nn.Module):
@@ -167,37 +177,35 @@ class Both(nn.Module):
     def __init__(self, inputs: Inputs, places: Sequence[int], learned: int = 32) -> None:
         super().__init__()
         counts = Counter(row for place in places for row in inputs.rows[place])
-        self.own = {row: n for n, row in enumerate(sorted(r for r in counts if counts[r] >= _LEAST_PIECES), 1)}
+        self.own = sorted(row for row in counts if counts[row] >= _LEAST_PIECES)
         self.inputs = inputs
+        self.places = torch.zeros(max(counts) + 1, dtype=torch.long, device=DEVICE)
+        self.places[self.own] = torch.arange(1, len(self.own) + 1, device=DEVICE)
         self.learned = nn.Embedding(len(self.own) + 1, learned, padding_idx=0)
         nn.init.normal_(self.learned.weight, 0, 0.05)
         self.first, self.second = Network(130 + learned), Network(384)
 
-    def forward(self, places: Sequence[int]) -> tuple[Tensor, Tensor]:
+    def forward(self, places: Tensor) -> tuple[Tensor, Tensor]:
         """Return the scores of the first network, and those of both."""
-        values, there = self.inputs.pieces(places)
-        rows = torch.zeros(values.shape[:2], dtype=torch.long, device=DEVICE)
-        for line, place in enumerate(places):
-            own = [self.own.get(row, 0) for row in self.inputs.rows[place]]
-            rows[line, : len(own)] = torch.tensor(own, dtype=torch.long, device=DEVICE)
-        learned = self.learned(rows)
+        pieces, states = self.inputs.pieces.older(places), self.inputs.states.older(places)
+        known = pieces.numbers.clamp(max=len(self.places) - 1)
+        learned = self.learned(self.places[known] * (pieces.numbers == known))
         if self.training:
-            learned = learned * (torch.rand(*rows.shape, 1, device=DEVICE) > 0.2)
-        alone = self.first(torch.cat([values, learned], -1), there)
-        states, tokens, known = self.inputs.layers(places)
-        return alone, alone + self.second(states, tokens) * known
+            learned = learned * (torch.rand(*pieces.numbers.shape, 1, device=DEVICE) > 0.2)
+        alone = self.first(torch.cat([pieces.values, learned], -1), pieces.there)
+        return alone, alone + self.second(states.values, states.there) * self.inputs.known[places]
 
 
 def trained(
-    inputs: Inputs, may: Tensor, places: Sequence[int], others: Sequence[int], seed: int, soft: Tensor | None = None
+    inputs: Inputs, may: Tensor, places: Sequence[int], beside: Beside, seed: int, soft: Tensor | None = None
 ) -> Both:
-    """Train both networks on the examples at some places, and on a part of the texts of others in each batch.
+    """Train both networks on the examples at some places, and on a part of other examples in each batch.
 
     Args:
         inputs: What the networks read.
         may: For each example, the acts that it may be.
         places: The examples to learn.
-        others: The texts of others.
+        beside: The places of other examples, with how many of them a batch has.
         seed: Decides the order and the first weights.
         soft: What other networks take the examples for, or zeros.
     """
@@ -212,9 +220,11 @@ def trained(
     for _ in range(_EPOCHS):
         order = chosen.sample(list(places), len(places))
         for start in range(0, len(order), _BATCH):
-            batch = [*order[start : start + _BATCH], *chosen.choices(others, k=_OTHERS_IN_BATCH)]
+            own = order[start : start + _BATCH]
+            others = [place for among, number in beside for place in chosen.choices(among, k=number)]
+            batch = torch.tensor([*own, *others], device=DEVICE)
             weights = torch.ones(len(batch), device=DEVICE)
-            weights[-_OTHERS_IN_BATCH:] = 0.5
+            weights[len(own) :] = 0.5
             alone, together = both(batch)
             judged = None if soft is None else soft[batch]
             loss = sum(
@@ -245,7 +255,8 @@ def _loss(scores: Tensor, may: Tensor, soft: Tensor | None) -> Tensor:
 @torch.no_grad()
 def probabilities(both: Both, places: Sequence[int]) -> Tensor:
     """Return what both networks take examples for."""
-    return torch.cat([functional.softmax(both(places[at : at + 512])[1], 1) for at in range(0, len(places), 512)])
+    batches = torch.tensor(places, device=DEVICE).split(512)
+    return torch.cat([functional.softmax(both(batch)[1], 1) for batch in batches])
 
 
 def written(both: Both, path: Path) -> None:
@@ -257,9 +268,20 @@ def written(both: Both, path: Path) -> None:
     }
     learned = both.learned.weight.detach().cpu().numpy()[1:]
     scale = np.abs(learned).max(axis=0) / 127
-    arrays["rows"] = np.array(list(both.own), np.int32)
+    arrays["rows"] = np.array(both.own, np.int32)
     arrays["learned"], arrays["learned_scale"] = np.round(learned / scale).astype(np.int8), scale.astype(np.float32)
     np.savez_compressed(path, **arrays)
+
+
+def report(examples: Sequence[Example], may: Tensor, found: Tensor) -> str:
+    """Return for each language how many sentences that were not learned are taken for what they may be."""
+    right = may.gather(1, found.argmax(1, keepdim=True)).flatten().tolist()
+    by_language: dict[str, list[float]] = {}
+    for example, each in zip(examples, right, strict=False):
+        by_language.setdefault(example.language, []).append(each)
+    return "\n".join(
+        f"{language:12}{sum(each) / len(each):6.3f} of {len(each)}" for language, each in sorted(by_language.items())
+    )
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -268,22 +290,26 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--questions", type=Path, required=True, help="the questions of the embedding model")
     parser.add_argument("--out", type=Path, required=True, help="write the weights to this file, acts.npz")
     arguments = parser.parse_args(words)
-    own = [*listed(), *labelled()]
-    examples = [*own, *of_others(arguments.questions)]
+    own, lines = [*listed(), *labelled()], list(of_pairs())
+    examples = [*own, *lines, *of_others(arguments.questions)]
     inputs = Inputs([example.text for example in examples])
     may = torch.tensor([[float(act in example.acts) for act in Act] for example in examples], device=DEVICE)
-    others = range(len(own), len(examples))
+    first = len(own) + len(lines)
+    beside = (
+        (range(len(own), first), _LINES_IN_BATCH),
+        (range(first, len(examples)), _OTHERS_IN_BATCH),
+    )
     soft = torch.zeros_like(may)
     folds = [zlib.crc32(example.text.encode()) % _FOLDS for example in own]
     for fold in range(_FOLDS):
         learned = [place for place, each in enumerate(folds) if each != fold]
         left = [place for place, each in enumerate(folds) if each == fold]
-        soft[left] = probabilities(trained(inputs, may, learned, others, fold), left)
-        right = may[left].gather(1, soft[left].argmax(1, keepdim=True)).mean()
-        print(f"fold {fold + 1}: {float(right):.3f} of {len(left)} sentences right", flush=True)
+        soft[left] = probabilities(trained(inputs, may, learned, beside, fold), left)
+        print(f"fold {fold + 1} of {_FOLDS}", flush=True)
+    print(report(own, may, soft))
     soft = soft * may
     soft = soft / soft.sum(1, keepdim=True).clamp(min=1e-6)
-    written(trained(inputs, may, range(len(own)), others, _FOLDS, soft), arguments.out)
+    written(trained(inputs, may, range(len(own)), beside, _FOLDS, soft), arguments.out)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,8 +23,9 @@ from memotherm.statements.pairs import Effect
 from training.first_layers import LAYERS
 from training.model import Weights
 from training.optimized_model import optimized
+from training.rows import Side
 
-__all__ = ["Both", "Side", "same", "write_graph"]
+__all__ = ["Both", "same", "write_graph"]
 
 _FURTHER_LAYERS, _WIDTH, _HEADS = 4, 384, 12
 #: A static vector and two marks.
@@ -37,18 +38,6 @@ _PARTS = {
     "wide": "intermediate.dense", "narrow": "output.dense", "result": "output.LayerNorm",
 }  # fmt: skip
 _OPSET = 17
-
-
-class Side(NamedTuple):
-    """The pieces or the tokens of a text, or of several."""
-
-    #: Equal for equal ones; 0 for marks of a beginning or an end.
-    numbers: Tensor
-    values: Tensor
-    #: 0 in the older text, 1 in the newer one, 2 in what that answers.
-    segments: Tensor
-    #: Which rows there are, as a column; None if all.
-    there: Tensor | None = None
 
 
 def same(old: Side, new: Side) -> Tensor:

@@ -22,12 +22,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from memotherm.embed.local import BUNDLED, token_ids, token_states
-from memotherm.embed.multilingual import StaticVectors
+from memotherm.embed.local import token_ids, token_states
 from memotherm.statements.pairs import MAX_PIECES, MAX_PIECES_OF_BOTH, MAX_TOKENS, MAX_TOKENS_OF_BOTH, Effect
 from training.model import DEVICE
 from training.pair_groups import Pair, groups, of_others, pairs_of
-from training.pair_network import Both, Side, same, write_graph
+from training.pair_network import Both, same, write_graph
+from training.rows import Rows, pieces_of, read
 
 __all__ = ["main"]
 
@@ -43,44 +43,6 @@ _THRESHOLDS = (0.5, 0.7, 0.85)
 _EFFECTS = list(Effect)
 
 
-class Rows:
-    """The pieces or the tokens of all texts, one text after the other."""
-
-    def __init__(self, numbers: Sequence[Sequence[int]], values: Sequence[Any], most: int) -> None:
-        """Keep them on the device.
-
-        Args:
-            numbers: For each text, the numbers of its rows.
-            values: For each text, the values of its rows, as float16.
-            most: How many rows of a text and of what it answers are read.
-        """
-        lengths = torch.tensor([*map(len, numbers), 0])  # the place of no text is -1
-        self._starts, self._lengths = (lengths.cumsum(0) - lengths).to(DEVICE), lengths.to(DEVICE)
-        self._numbers = torch.tensor([number for each in numbers for number in each], device=DEVICE)
-        self._values = torch.from_numpy(np.concatenate(values)).to(DEVICE)
-        self._most = most
-
-    def older(self, texts: Tensor) -> Side:
-        """Return the rows of older texts."""
-        side = self.newer(texts, torch.full_like(texts, -1))
-        return side._replace(segments=torch.zeros_like(side.segments))
-
-    def newer(self, texts: Tensor, answered: Tensor) -> Side:
-        """Return the rows of newer texts behind those of what they answer."""
-        before = self._lengths[answered][:, None]
-        length = (before + self._lengths[texts][:, None]).clamp(max=self._most)
-        at = torch.arange(max(1, int(length.max())), device=DEVICE)[None]
-        there = at < length
-        starts = torch.where(at < before, self._starts[answered][:, None], self._starts[texts][:, None] - before)
-        rows = (starts + at) * there
-        return Side(
-            self._numbers[rows] * there,
-            self._values[rows].float() * there[..., None],
-            torch.where(at < before, 2, 1),
-            (there | (at == 0))[..., None],
-        )
-
-
 class Inputs:
     """What the network reads of pairs."""
 
@@ -89,17 +51,10 @@ class Inputs:
         places = {text: place for place, text in enumerate(texts)} | {"": -1}
         self._places = torch.tensor([[places[pair.old], places[pair.new], places[pair.answered]] for pair in pairs])
         self.effects = torch.tensor([_EFFECTS.index(pair.effect) for pair in pairs])
-        words = StaticVectors(BUNDLED / "multilingual")
-        read = [words.rows(text, MAX_PIECES) for text in texts]
-        vectors = [
-            np.hstack([words.vectors(rows), np.array(marks, np.float32).reshape(-1, 2)]).astype(np.float16)
-            for rows, marks in read
-        ]
-        self._pieces = Rows([rows for rows, _ in read], vectors, MAX_PIECES_OF_BOTH)
-        tokens = [[0, *token_ids(text, MAX_TOKENS)[1:-1], 0] for text in texts]
-        states = [token_states(text, MAX_TOKENS).astype(np.float16) for text in texts]
+        rows, pieces, tokens, states = map(list, zip(*read(list(texts), _read), strict=True))
+        self._pieces = Rows(rows, pieces, MAX_PIECES_OF_BOTH)
         self._tokens = Rows(tokens, states, MAX_TOKENS_OF_BOTH)
-        counts = Counter(row for rows, _ in read for row in rows)
+        counts = Counter(row for each in rows for row in each)
         #: The rows of the pieces that have a vector of their own.
         self.frequent = sorted(row for row, count in counts.items() if count >= _LEAST_PIECES)
 
@@ -118,6 +73,12 @@ class Inputs:
         pieces, tokens = ((*each, same(*each)) for each in sides)
         scores: tuple[Tensor, Tensor] = both(pieces, tokens)
         return scores
+
+
+def _read(text: str) -> tuple[list[int], Any, list[int], Any]:
+    """Return the rows of the word pieces of a text, their vectors and marks, its tokens and their states."""
+    tokens = [0, *token_ids(text, MAX_TOKENS)[1:-1], 0]
+    return *pieces_of(text, MAX_PIECES), tokens, token_states(text, MAX_TOKENS).astype(np.float16)
 
 
 def trained(inputs: Inputs, pairs: Sequence[Pair], learned: Sequence[int]) -> Both:
