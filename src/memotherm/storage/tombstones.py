@@ -2,6 +2,7 @@
 
 A tombstone is a keyed digest of a passage in one spelling, or of a secret value. It is looked up by a hash of its first
 letters, and compared by its length and a hash of all its letters, so that passages are found inside of larger texts.
+A text that is encoded somewhere is read a second time without its encodings.
 The time that this takes grows with the length of a text, whatever was forgotten.
 """
 
@@ -25,7 +26,17 @@ from memotherm.model.clock import from_micros, to_micros
 from memotherm.storage.rows import scope_row
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import Cause, Record
-from memotherm.text.spelling import HEADINGS, Positions, RollingHash, Spelled, is_distinct, spelled, statements_of
+from memotherm.text.encodings import Decoded, decoded
+from memotherm.text.spelling import (
+    HEADINGS,
+    Positions,
+    RollingHash,
+    Spelled,
+    is_distinct,
+    spelled,
+    statements_of,
+    without_invisible,
+)
 
 #: Passages of fewer letters are only found at the end of a text.
 _HEAD = 6
@@ -100,13 +111,13 @@ class Tombstones:
         What is also said `beside` it, such as by the memory that replaces it, is not marked.
         """
         kept = self._spelled(beside).joined
-        own = _own_text(record.memory, record.memory.content if content is None else content)
-        said = statements_of(own, self._spelled(own))
-        if len(said) > 1 and any(each in kept for each in said):
-            said.remove(max(said, key=len))  # all of it together
-        for each in said:
-            if each not in kept:
-                self._put(record, each, self._mark(each), cause)
+        for own in _readings(_own_text(record.memory, record.memory.content if content is None else content)):
+            said = statements_of(own, self._spelled(own))
+            if len(said) > 1 and any(each in kept for each in said):
+                said.remove(max(said, key=len))  # all of it together
+            for each in said:
+                if each not in kept:
+                    self._put(record, each, self._mark(each), cause)
 
     def add_values(self, record: Record, cause: Cause, values: Iterable[str]) -> None:
         """Keep secret values from being stored again, in whatever text."""
@@ -121,10 +132,11 @@ class Tombstones:
         if not self.exist:
             return False
         memory = record.memory
-        own = _own_text(memory, memory.content)
-        marks = [self._mark(said) for said in statements_of(own, self._spelled(own))]
+        own = _readings(_own_text(memory, memory.content))
+        marks = [self._mark(said) for each in own for said in statements_of(each, self._spelled(each))]
         if by is Trust.PERSON:
-            found = self._found(memory.scope, {memory.content: self._spelled(memory.content)}, above=Trust.AGENT)
+            read = {each: self._spelled(each) for each in _readings(memory.content)}
+            found = self._found(memory.scope, read, above=Trust.AGENT)
             marks += [each.mark for matches in found.values() for each in matches if each.secret]
         return bool(self._sql.rows("tombstone_drop", space=record.space, marks=marks, trust=by.rank))
 
@@ -137,9 +149,15 @@ class Tombstones:
         """
         if not self.exist or above is Trust.PERSON:
             return {}
-        said = {text: self._spelled(text, clauses=clauses) for text in texts}
-        found = self._found(scope, said, above)
-        return {text: _merged(said[text], matches) for text, matches in found.items()}
+        texts = set(texts)
+        second = {text: reading for text in texts if (reading := decoded(text))}
+        read = {*texts, *(reading.text for reading in second.values())}
+        said = {text: self._spelled(text, clauses=clauses) for text in read}
+        found = {text: _merged(said[text], matches) for text, matches in self._found(scope, said, above).items()}
+        for text, reading in second.items():
+            if passages := found.get(reading.text):
+                found[text] = _joined([*found.get(text, ()), *_written(passages, reading)])
+        return {text: found[text] for text in texts if text in found}
 
     @property
     def result(self) -> Compared:
@@ -279,6 +297,29 @@ def _merged(said: Spelled, matches: Sequence[_Match]) -> list[Passage]:
     ]
 
 
+def _readings(text: str) -> list[str]:
+    """Return a text, and the same without encodings if it has some."""
+    second = decoded(text)
+    return [text] if second is None else [text, second.text]
+
+
+def _written(passages: Iterable[Passage], reading: Decoded) -> Iterator[Passage]:
+    """Yield the passages of a text that was written, from those of its second reading."""
+    for each in passages:
+        yield each._replace(start=int(reading.begins[each.start]), end=int(reading.stops[each.end - 1]))
+
+
+def _joined(passages: Iterable[Passage]) -> list[Passage]:
+    """Return passages in order, and those that overlap as one."""
+    joined: list[Passage] = []
+    for each in sorted(passages):
+        if joined and each.start < joined[-1].end:
+            last = joined.pop()
+            each = Passage(last.start, max(last.end, each.end), max(last.at, each.at), last.secret or each.secret)  # noqa: PLW2901
+        joined.append(each)
+    return joined
+
+
 def _is_long_value(passage: str) -> bool:
     """Return whether a secret value is recognized by its letters and digits alone."""
     return is_distinct(passage) or (len(passage) >= _HEAD and any(map(str.isdecimal, passage)))
@@ -295,7 +336,7 @@ def _identity(text: str, said: Spelled, first: int, last: int) -> str:
     passage = said.joined[said.starts[first] : said.ends[last]]
     if _is_long_value(passage):
         return passage
-    return unicodedata.normalize("NFKC", text[said.begins[first] : said.stops[last]]).casefold()
+    return unicodedata.normalize("NFKC", without_invisible(text[said.begins[first] : said.stops[last]])).casefold()
 
 
 def _own_text(memory: Memory, content: str) -> str:

@@ -1,7 +1,8 @@
 """Texts in one spelling, to find what was forgotten: without case, accents, spaces, punctuation, invisible characters.
 
-Letters and digits are joined, so that 123-45-6789 and 123456789 are the same; so are digits of different scripts. A
-passage begins and ends with a word of the text; in scripts without spaces every character is a word.
+Letters and digits are joined, so that 123-45-6789 and 123456789 are the same; so are digits of different scripts, and
+those of Chinese and Japanese numbers. A passage begins and ends with a word of the text; in scripts without spaces
+every character is a word.
 
 The hash of a passage is a polynomial of its characters, modulo 2**64, made in constant time from the sums of the terms
 before both ends. It selects the passages to compare and proves nothing: whoever knows the factors can find two passages
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.text.content import INVISIBLE, sentence_ends
+from memotherm.text.encodings import KANJI_DIGITS
 
 Positions = NDArray[np.int64]
 Numbers = NDArray[np.uint64]
@@ -101,11 +103,16 @@ def spelled(text: str, *, clauses: bool = True) -> Spelled:
 def _plain(word: str) -> str:
     if word.isascii():
         return word.lower()
-    letters = _HIDDEN.sub("", unicodedata.normalize("NFKD", word.casefold()))
-    plain = "".join(map(_digit, filter(str.isalnum, letters))).casefold()
+    letters = without_invisible(unicodedata.normalize("NFKD", word.casefold()))
+    plain = "".join(map(_digit, filter(str.isalnum, letters))).casefold().translate(KANJI_DIGITS)
     # A Russian word stays as it is, unless all of its letters look like Latin ones.
     alike = plain.translate(_LOOK_ALIKES)
     return alike if alike.isascii() or _LATIN.search(plain) else plain
+
+
+def without_invisible(text: str) -> str:
+    """Return a text without the characters that are not shown."""
+    return _HIDDEN.sub("", text)
 
 
 def _digit(char: str) -> str:
