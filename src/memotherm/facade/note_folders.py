@@ -88,5 +88,6 @@ class NoteFolders:
             scope=scope,
             now=self.view.now,
             actor=self.view.actor,
+            trust=self.view.trust,
         )
         return Notes(tools, root, extra_paths, name)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.standing import StandingFinder
 from memotherm.context.values import Context
-from memotherm.errors import InvalidInput, NotFound, StaleWrite, StoreError
+from memotherm.errors import Forbidden, InvalidInput, NotFound, StaleWrite, StoreError
 from memotherm.facade.endings import (
     Endings,
     condition_here,
@@ -51,7 +51,7 @@ from memotherm.remember.draft import (
     expiry,
     lifetime_of,
 )
-from memotherm.remember.forgotten import require_allowed_reason
+from memotherm.remember.forgotten import require_allowed_texts
 from memotherm.storage.store import Store
 from memotherm.storage.values import ACTIVE_ONLY, EVERY_TIER, Cause, EventFilter, Identity, Record, Search
 from memotherm.text.content import pluralize, require_content
@@ -163,8 +163,8 @@ class View(Queries):
         return self.caller.name or self.scope.agent or self.scope.user or "agent"
 
     def cause(self, action: Action, why: str = "") -> Cause:
-        """Return the cause of a change that is asked for now, if nothing of the reason was forgotten."""
-        require_allowed_reason(self.services.store, self.scope, why, self.trust)
+        """Return the cause of a change that is asked for now, if neither reason nor actor says what was forgotten."""
+        require_allowed_texts(self.services.store, self.scope, (why, self.actor), self.trust)
         return Cause(action=action, at=self.now(), actor=self.actor, why=why, by=self.trust)
 
     def seen(self) -> Search:
@@ -272,8 +272,8 @@ class View(Queries):
         if own is None and store.writable:
             try:
                 own = store.transact(lambda transaction: transaction.space(scope))
-            except StoreError:
-                # A busy store delays the receipt, not the context.
+            except (StoreError, Forbidden):
+                # A busy store delays the receipt, not the context; nor does a name that nothing can be stored under.
                 return spaces
         self._own_space = own
         return spaces if own is None or own in spaces else (*spaces, own)

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memotherm.errors import InvalidInput, NoteUnavailable, NotFound, StoreBusy, StoreFull, StoreUnavailable
-from memotherm.model import Scope, Tier
+from memotherm.model import Scope, Tier, Trust
 from memotherm.model.memory import TierName
 from memotherm.notes.edits import append, new_lines, writable
 from memotherm.notes.files import Layout
@@ -22,6 +22,7 @@ from memotherm.notes.watcher import Watcher
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog
 from memotherm.recall.values import Question, Ranked
+from memotherm.remember.forgotten import require_allowed_texts
 from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.storage.values import ChunkLocation, Record, Search
@@ -53,6 +54,7 @@ class NoteServices:
     scope: Scope
     now: Callable[[], datetime]
     actor: str
+    trust: Trust
 
 
 class Notes:
@@ -213,6 +215,7 @@ class Notes:
         """
         self._tools.store.require_writable()
         require_text(content, "content", _LONGEST_APPEND)
+        require_allowed_texts(self._tools.store, self._tools.scope, (content,), self._tools.trust)
         path = self._layout.resolve(self._layout.day(self._day(date)))
         start, end, written = append(self.root / path, content)
         return Appended(path=path, start_line=start, end_line=end, written=written)
@@ -239,7 +242,9 @@ class Notes:
         result = Curated(source=note.citation, path=curated, lines=chosen, dry_run=dry_run)
         if dry_run or not chosen:
             return result
-        start, end, _ = append(self.root / curated, "\n".join(chosen))
+        text = "\n".join(chosen)
+        require_allowed_texts(self._tools.store, self._tools.scope, (text,), self._tools.trust)
+        start, end, _ = append(self.root / curated, text)
         return replace(result, start_line=start, end_line=end)
 
     def today(self) -> str:

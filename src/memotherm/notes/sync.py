@@ -22,7 +22,7 @@ from memotherm.notes.files import FileContent, FileListing, Layout, ListedFile, 
 from memotherm.notes.index import NoteWriter, chunk_digest
 from memotherm.notes.placement import is_transcript, local_day, note_placement
 from memotherm.notes.values import Skipped, Sync
-from memotherm.remember.forgotten import without_forgotten
+from memotherm.remember.forgotten import FORGOTTEN, forgotten_names, without_forgotten
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, NoteRow, RootRow
@@ -95,13 +95,13 @@ class Syncer:
         """Return the paths that a sync would read or remove, by their time stamps."""
         space = self.space()
         indexed = {} if space is None else {row.path: row for row in self.store.notes(space)}
-        listing = list_files(self.layout, self.transcripts)
+        listing = self._listing()
         changed = [path for path, file in listing.files.items() if self._has_changed(indexed.get(path), file)]
         return sorted({*changed, *(path for path in indexed if self._is_removed(path, listing))})
 
     def sync(self, now: datetime, actor: str, progress: Progress | None = None) -> Sync:
         """Update the index from the files, and return what changed."""
-        listing = list_files(self.layout, self.transcripts)
+        listing = self._listing()
         space = self.space()
         if space is None and not listing.files:
             return Sync(skipped=tuple(listing.skipped))
@@ -139,6 +139,14 @@ class Syncer:
         return _SyncRun(space, cause, local_day(now, self.settings), listing, indexed)
 
     # Which files to read
+
+    def _listing(self) -> FileListing:
+        """Return the files, without those whose names say what was forgotten here."""
+        listing = list_files(self.layout, self.transcripts)
+        for path in forgotten_names(self.store, self.scope, listing.files.keys()):
+            del listing.files[path]
+            listing.skipped.append(Skipped(path=f"{FORGOTTEN}.md", why="its name says what was forgotten or purged"))
+        return listing
 
     def _has_changed(self, row: NoteRow | None, file: ListedFile) -> bool:
         return row is None or row.stamp != file.stamp or row.cut != self._chunking(file.path)

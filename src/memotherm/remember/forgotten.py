@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from memotherm.model import Memory, Retention, Scope, Trust
 from memotherm.remember.draft import Draft
 from memotherm.remember.summaries import KEEPS
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.tombstones import Compared, Passage, Passages
+from memotherm.storage.tombstones import Compared, Passage, Passages, telling
 from memotherm.storage.values import Cause, Record
 from memotherm.text.spelling import HEADINGS
 
@@ -38,6 +38,14 @@ def without_forgotten(store: Store, scope: Scope, texts: Iterable[str]) -> dict[
     return {text: _marked(text, passages) for text, passages in found.items()}
 
 
+def forgotten_names(store: Store, scope: Scope, names: Collection[str]) -> Collection[str]:
+    """Return the names, such as those of files, that say something forgotten."""
+    with store.tombstones() as tombstones:
+        if not telling(tombstones.find(scope, ["\n".join(names)], clauses=False)):
+            return ()
+        return telling(tombstones.find(scope, names, clauses=False)).keys()
+
+
 def without_secrets(store: Store, scope: Scope, draft: Draft) -> Draft:
     """Return a draft with a mark in place of secret values that were purged."""
     texts = set(_texts(draft.content, *(getattr(draft, name) for name in _FIELDS)))
@@ -58,11 +66,15 @@ def cleaned(store: Store, scope: Scope, drafts: Sequence[Draft]) -> tuple[list[D
     fields = {text for draft in drafts for text in _texts(*(getattr(draft, name) for name in _FIELDS))}
     with store.tombstones() as tombstones:
         found = {text: _marked(text, passages) for text, passages in tombstones.find(scope, contents).items()}
-        told = tombstones.find(scope, fields, clauses=False)
-    marked = {text: _marked(text, passages) for text, passages in _telling(told).items()}
-    left = [replace(draft, content=found.get(draft.content) or draft.content) for draft in drafts] if found else drafts
-    left = [_without(draft, marked) for draft in left] if marked else left
-    return list(left), {content for content, text in found.items() if not text}, tombstones.result
+        told = telling(tombstones.find(scope, fields | set(map(_joined, drafts)), clauses=False))
+        marked = {text: _marked(text, passages) for text, passages in told.items()}
+        left = [_without(draft, marked) for draft in drafts] if marked else list(drafts)
+        # What was forgotten may be divided between them.
+        divided = telling(tombstones.find(scope, map(_joined, left), clauses=False)) if marked else {}
+    bare: dict[str, Any] = {"tags": (), "key": None, "metadata": None, "kind": "fact"}
+    left = [replace(each, **bare) if _joined(each) in divided else each for each in left]
+    left = [replace(draft, content=found.get(draft.content) or draft.content) for draft in left] if found else left
+    return left, {content for content, text in found.items() if not text}, tombstones.result
 
 
 def require_allowed(transaction: Transaction, after: Memory, by: Trust, before: Memory | None = None) -> None:
@@ -76,20 +88,21 @@ def require_allowed(transaction: Transaction, after: Memory, by: Trust, before: 
         before = None
     changed = [name for name in _FIELDS if before is None or getattr(before, name) != getattr(after, name)]
     # In one text, because what was forgotten may be divided between them.
-    fields = "\n".join(_texts(*(getattr(after, name) for name in changed)))
+    fields = _joined(after, changed)
     find = transaction.tombstones.find
-    _require_none(_telling(find(after.scope, [fields], by, clauses=False) if fields else {}))
+    _require_none(telling(find(after.scope, [fields], by, clauses=False) if fields else {}))
     if before is None or before.content != after.content:
         _require_none(find(after.scope, [after.content], by))
 
 
-def require_allowed_reason(store: Store, scope: Scope, why: str, by: Trust) -> None:
-    """Raise `Forbidden` if the reason of a change says what somebody with more trust has forgotten or purged."""
-    if not why or by is Trust.PERSON:
+def require_allowed_texts(store: Store, scope: Scope, texts: Iterable[str], by: Trust) -> None:
+    """Raise `Forbidden` if a text, such as a reason, says what somebody with more trust has forgotten or purged."""
+    texts = [text for text in texts if not text.isalpha()]
+    if not texts or by is Trust.PERSON:
         return
     with store.tombstones() as tombstones:
-        found = tombstones.find(scope, [why], by)
-    _require_none(_telling(found))
+        found = tombstones.find(scope, texts, by)
+    _require_none(telling(found))
 
 
 def _require_none(found: Passages) -> None:
@@ -103,15 +116,9 @@ def _require_none(found: Passages) -> None:
         )
 
 
-def _telling(found: Passages) -> Passages:
-    """Return the passages that are more than a word: a tag may be the same as a word that was forgotten."""
-    telling: Passages = {}
-    for text, passages in found.items():
-        said = [(passage, text[passage.start : passage.end]) for passage in passages]
-        kept = [passage for passage, words in said if passage.secret or not words.isalpha() or not words.isascii()]
-        if kept:
-            telling[text] = kept
-    return telling
+def _joined(memory: Memory | Draft, names: Sequence[str] = _FIELDS) -> str:
+    """Return the words in fields of a memory as one text."""
+    return "\n".join(_texts(*(getattr(memory, name) for name in names)))
 
 
 def _texts(*values: object) -> Iterator[str]:

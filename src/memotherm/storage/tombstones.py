@@ -63,6 +63,17 @@ class Passage(NamedTuple):
 Passages = dict[str, list[Passage]]
 
 
+def telling(found: Passages) -> Passages:
+    """Return the passages that are more than a word: a tag may be the same as a word that was forgotten."""
+    told: Passages = {}
+    for text, passages in found.items():
+        said = [(passage, text[passage.start : passage.end]) for passage in passages]
+        kept = [passage for passage, words in said if passage.secret or not words.isalpha() or not words.isascii()]
+        if kept:
+            told[text] = kept
+    return told
+
+
 class _Match(NamedTuple):
     """Passages of a text that have a tombstone."""
 
@@ -158,6 +169,11 @@ class Tombstones:
             if passages := found.get(reading.text):
                 found[text] = _joined([*found.get(text, ()), *_written(passages, reading)])
         return {text: found[text] for text in texts if text in found}
+
+    def in_names(self, scope: Scope) -> bool:
+        """Return whether the names of a scope say what a person has forgotten."""
+        names = "\n".join(value for _, value in scope.items())
+        return bool(telling(self.find(scope, [names], Trust.AGENT, clauses=False)))
 
     @property
     def result(self) -> Compared:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memotherm.errors import Forbidden
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
@@ -149,11 +150,18 @@ class Transaction(ABC):
     # Reading inside the transaction
 
     def space(self, scope: Scope, collection: str = "") -> int:
-        """Return the number of a scope, or of a collection in it; create it if it is new."""
+        """Return the number of a scope, or of a collection in it; create it if it is new.
+
+        Raise `Forbidden` if its names say what a person has forgotten.
+        """
         number = self._spaces.get((scope, collection))
         if number is None:
             row = {**scope_row(scope), "collection": collection}
             found = self._sql.value("space_find", **row)
+            if found is None and self.tombstones.in_names(scope):
+                raise Forbidden(
+                    "a name in this scope says what a person has forgotten, corrected or purged: use another name"
+                )
             number = int(found) if found is not None else self._add_space(row)
             self._spaces[scope, collection] = number
         return number
