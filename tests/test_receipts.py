@@ -250,7 +250,7 @@ def test_a_purge_leaves_no_query_about_the_memory_in_the_file(open_mem: Open, tm
 
 
 def test_each_reason_is_true_at_every_small_budget(open_mem: Open) -> None:
-    """Where nothing fits, the frame is the reason, whatever was considered; elsewhere something comes before."""
+    """Where nothing fits, the frame or what is pinned is the reason for all; elsewhere something comes before."""
     mem = open_mem(settings={"context_min_confidence": 0.0})
     mem.remember("Be kind", priority="pinned")
     mem.remember("The vault moves on Friday", tier="hot")
@@ -267,16 +267,40 @@ def test_each_reason_is_true_at_every_small_budget(open_mem: Open) -> None:
                 assert entry.fits_at is not None
                 assert entry.fits_at > budget
         else:
-            assert rules == {"frame" if budget else "off"}, budget
             told = {entry.reason.rpartition("; ")[2] for entry in context.left_out}
-            alone = f"nothing fits into {budget} tokens: the frame alone takes 30"
-            assert told == {alone if budget else "a budget of 0 turns the context off"}
+            if not budget:
+                expected = ("off", "a budget of 0 turns the context off")
+            elif budget <= 30:
+                expected = ("frame", f"nothing fits into {budget} tokens: the frame alone takes 30")
+            else:
+                expected = ("on_pinned_overflow", f"the pinned memories need 44 tokens, and the budget is {budget}")
+            assert ({expected[0]}, {expected[1]}) == (rules, told), budget
         if budget:
             kept = mem.receipts.list(limit=1).receipts[0]
             assert {entry.id: entry.reasons for entry in kept.left_out} == {
                 entry.id: entry.reasons for entry in context.left_out
             }
     assert some > 1
+
+
+def test_what_pinned_memories_keep_out_is_not_said_to_lack_room_beside_the_frame(open_mem: Open) -> None:
+    """Nothing enters before the pinned memories do, also where something else would have fitted."""
+    mem = open_mem()
+    mem.remember("Go", tier="hot")
+    alone = mem.context(budget=45, track=False)
+    assert [entry.content for entry in alone.included] == ["Go"]
+    pinned = mem.remember("Speak to ana in whole sentences of at most twelve words, never in lists", priority="pinned")
+    for budget in (31, 45):
+        context = mem.context(budget=budget)
+        assert context.text == ""
+        needed = mem.context(budget=200, track=False).tokens
+        for entry in context.left_out:
+            assert "the frame alone" not in entry.reason
+            assert entry.rule == "on_pinned_overflow"
+        (overflow,) = [entry for entry in context.left_out if entry.id == pinned.id]
+        assert f"and the budget is {budget}" in overflow.reason
+        assert needed > budget
+    assert {entry.rule for entry in mem.context(budget=30).left_out} == {"frame"}
 
 
 def test_the_receipt_of_a_scope_that_stores_nothing_has_its_agent_and_session(mem: Memotherm) -> None:

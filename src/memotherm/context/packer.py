@@ -251,6 +251,8 @@ class _Packer:
             return reason
         if self.limits.budget == 0:
             return Reason(code="off")
+        if self.pinned and self.limits.budget > self.renderer.frame_cost:
+            return Reason(code="on_pinned_overflow", details=(self.base, self.limits.budget))
         return Reason(code="frame", details=(self.renderer.frame_cost, self.limits.budget))
 
     def _spent(self, *, empty: bool) -> Reason:
