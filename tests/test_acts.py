@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -77,14 +77,15 @@ def test_the_first_layers_are_those_of_the_bundled_model() -> None:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the sentences that the networks read, as they read them."""
     found: list[str] = []
-    first = acts_module._first
+    scores = acts_module._first_scores
 
-    def reading(sentence: str) -> Any:
-        found.append(sentence)
-        return first(sentence)
+    def reading(sentences: Sequence[str]) -> Any:
+        found.extend(sentences)
+        return scores(sentences)
 
-    monkeypatch.setattr(acts_module, "_first", reading)
+    monkeypatch.setattr(acts_module, "_first_scores", reading)
     acts_module._acts.cache_clear()
+    acts_module._read.clear()
     return found
 
 

@@ -29,7 +29,7 @@ from memotherm.model import Priority, Tier, Trust
 from memotherm.model.memory import HISTORY
 from memotherm.settings import Settings
 from memotherm.settings.paths import create_folder, data_home
-from memotherm.statements.kinds import holds_until
+from memotherm.statements.kinds import holds_until, read_together
 from memotherm.text.content import digest, without_blocks
 from memotherm.text.phrases import filler_reason
 from memotherm.text.redaction import redactor
@@ -174,6 +174,7 @@ class _Pending(NamedTuple):
 def _chosen(turns: Sequence[tuple[str, str]], tokenizer: str) -> list[list[Content] | str]:
     """Return what to store of each prompt and its answer; the reason instead if that fails."""
     chosen: list[list[Content] | str] = []
+    read_together(prompt for prompt, _ in turns)
     for prompt, answer in turns:
         try:
             chosen.append(texts_of(prompt, answer, tokenizer))
