@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from memotherm import Memotherm
 from memotherm.cli.app import run
 from memotherm.errors import InvalidInput, NotFound
+from memotherm.testing import HashEmbedder, Vectors
 from memotherm.text.mentions import index_words, mention_test, mentioned_names, tokens
 from memotherm.text.words import words
 from tests.helpers import is_linear
@@ -385,3 +386,28 @@ def test_a_content_without_a_statement_is_amended_as_a_whole(mem: Memotherm) -> 
     """Punctuation alone says nothing that could stay."""
     memory = mem.remember("....")
     assert mem.amend(memory.id, "Ana works at Anthropic").content == "Ana works at Anthropic"
+
+
+def test_a_correction_of_many_statements_stays_small(open_mem: Callable[..., Memotherm]) -> None:
+    """Each statement that stays got the subject, so that 200 kB became 768 MB; all statements were embedded."""
+    embedder = Counting()
+    mem = open_mem(":memory:", embedder=embedder)
+    subject = " ".join(["wharf"] * 2000)
+    memory = mem.remember(subject + "".join(f" and is blue {number}" for number in range(1000)))
+    amended = mem.amend(memory.id, f"{subject} shut", part="is blue 7")
+    assert len(amended.content) < 5 * len(memory.content)
+
+    many = mem.remember(". ".join(f"Gate {number} is blue" for number in range(1000)))
+    embedder.given = 0
+    mem.amend(many.id, "The bridge is blue now")
+    assert embedder.given < 200
+
+
+class Counting(HashEmbedder):
+    """An embedder that counts what it is given."""
+
+    given = 0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.given += len(texts)
+        return super().embed(texts)

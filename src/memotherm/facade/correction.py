@@ -19,6 +19,8 @@ from memotherm.text.mentions import tokens
 _POOL = 100
 _LONGEST_REQUEST = 1000
 _LONGEST_NAME = 200
+#: How many statements with equally many words of a text are compared by their meaning.
+_MOST_COMPARED = 50
 
 
 class Correction:
@@ -96,17 +98,17 @@ class Correction:
 
         if len(parts) == 1:
             return parts[0]
-        everywhere = set.intersection(*map(stems, parts))
-        wanted = stems(text) - everywhere
-        vectors = self._view.services.vectorizer.for_contents([text, *parts]).vectors
-        meanings = [None if each is None else each[0] for each in vectors]
-        return max(
-            zip(parts, meanings[1:], strict=True),
-            key=lambda each: (
-                len(wanted & stems(each[0])),
-                0.0 if each[1] is None or meanings[0] is None else float(meanings[0] @ each[1]),
-            ),
-        )[0]
+        words = [stems(each) for each in parts]
+        wanted = stems(text) - words[0].intersection(*words)
+        shared = [len(wanted & each) for each in words]
+        most = max(shared)
+        closest = [part for part, count in zip(parts, shared, strict=True) if count == most][:_MOST_COMPARED]
+        if len(closest) == 1:
+            return closest[0]
+        vectors = self._view.services.vectorizer.for_contents([text, *closest]).vectors
+        asked, *meanings = (None if each is None else each[0] for each in vectors)
+        alike = [0.0 if asked is None or each is None else float(asked @ each) for each in meanings]
+        return closest[alike.index(max(alike))]
 
     def alias(self, name: str, also: str) -> Memory:
         """Record that two names mean the same, so that `recall`, `mentions` and `select` find both.

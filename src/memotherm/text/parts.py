@@ -24,6 +24,8 @@ _ENDING = f"{string.whitespace}\u3000.!?。！？"
 _LEAST_WORDS, _LEAST_CHARACTERS = 2, 3
 #: The most characters of a word that are looked at.
 _LONGEST_WORD = 40
+#: The most words of a subject: each statement that stays may get it.
+_MOST_SUBJECT_WORDS = 10
 
 
 def statements(text: str) -> list[str]:
@@ -102,12 +104,12 @@ def _stop(text: str) -> str:
 
 
 def _subject(text: str, new: str) -> str:
-    """Return the words that both texts begin with, or the first word of the text."""
+    """Return the words that both texts begin with, or the first word of the text; none if they are too long."""
     if is_unspaced(text[:1]):
         return ""
-    pairs = zip(text.split(), new.split(), strict=False)
-    common = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
-    return " ".join(common or text.split()[:1])
+    words = text.split()[:_MOST_SUBJECT_WORDS]
+    common = [one for one, other in takewhile(lambda pair: pair[0] == pair[1], zip(words, new.split(), strict=False))]
+    return " ".join(word for word in common or words[:1] if len(word) <= _LONGEST_WORD)
 
 
 def _points_back(word: str) -> bool:
