@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from memotherm.embed.local import BUNDLED
 from memotherm.statements.pairs import Effect
-from training.first_layers import LAYERS
+from training.graphs import LAYERS
 from training.model import Weights
 from training.optimized_model import optimized
 from training.rows import Side

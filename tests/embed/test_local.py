@@ -123,6 +123,13 @@ def test_another_folder_is_another_embedder() -> None:
     assert hasattr(LocalEmbedder(), "calibration")
 
 
+def test_the_graph_has_the_numbers_of_the_model(local: LocalEmbedder) -> None:
+    """The bundled model is loaded from a graph that names places in its file; the vectors are those of the file."""
+    texts = ["The staging port is 5433.", "Who approves a release? " * 60]
+
+    assert np.array_equal(local.embed(texts), LocalEmbedder(BUNDLED, threads=1).embed(texts))
+
+
 def test_a_folder_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
     """First the vocabulary, then the model, then whether it is one."""
     embedder = LocalEmbedder(tmp_path)
