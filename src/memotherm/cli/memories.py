@@ -247,6 +247,12 @@ def more_note(cursor: str | None) -> list[str]:
     return [f"more with --cursor {cursor}"] if cursor else []
 
 
+def narrower_note(count: int, most: int) -> str:
+    """Return where else something is, if it is in narrower scopes; at most `most` of it were counted."""
+    number = f"{count:,} or more" if count == most else f"{count:,}"
+    return f"; {number} in narrower scopes: --include-narrower" if count else ""
+
+
 @click.command("stale")
 @click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many at most.")
 @memory_option()
