@@ -46,11 +46,11 @@ _NOT_BY_OTHERS = (
 _OTHERS = 6000
 #: What a line of `training/pairs` of one sentence may be, by its letter.
 _OF_LETTERS = {
-    "S": frozenset((Act.FACT, Act.DECISION, Act.PREFERENCE, Act.PROFILE, Act.CHANGE, Act.STORY)),
+    "S": frozenset((Act.FACT, Act.DECISION, Act.PREFERENCE, Act.PROFILE, Act.STORY)),
     "R": frozenset((Act.RULE, Act.RULE_EVERYWHERE, Act.PREFERENCE)),
     "T": frozenset((Act.TASK, Act.REQUEST)),
     "U": frozenset(Act) - {Act.TASK, Act.REQUEST, Act.GUESS, Act.STORY, Act.QUESTION, Act.FILLER},
-    "B": frozenset(Act) - {Act.RULE_EVERYWHERE, Act.REVOKE, Act.DONE, Act.CANCELLED},
+    "B": frozenset(Act) - {Act.RULE_EVERYWHERE, Act.CHANGE, Act.REVOKE, Act.DONE, Act.CANCELLED},
     "D": frozenset((Act.DONE, Act.FACT, Act.STORY, Act.CHANGE)),
     "C": frozenset((Act.CANCELLED, Act.CHANGE, Act.REVOKE, Act.DECISION)),
     "N": frozenset(Act) - {Act.RULE, Act.RULE_EVERYWHERE, Act.REVOKE, Act.PREFERENCE, Act.PROFILE},
