@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 import memotherm
 from memotherm import Memotherm
@@ -44,6 +44,26 @@ def test_the_first_view_asks_for_its_modules_at_once(open_page: Open, mem: Memot
     assert sorted(name for name in asked if "uPlot" not in name) == sorted(named)
     # A browser has six connections to a server: two rounds, with the style.
     assert len(named) <= 11
+
+
+def test_the_data_of_the_first_page_is_asked_for_while_its_modules_load(open_page: Open, mem: Memotherm) -> None:
+    """Otherwise it comes a round of requests later. Each answer is used: nothing is asked for twice."""
+    page = open_page("/memories")
+    address = page.url.split("#")[0]
+    page.goto("about:blank")
+    held: list[Route] = []
+    page.route("**/app.js", lambda route: held.append(route))  # noqa: PLW0108 - a built-in function cannot be a handler
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.removeprefix(address)))
+    with page.expect_request("**/attention"):
+        page.goto(address, wait_until="commit")
+    first = ["attention", "login", "receipts?limit=1", "scopes", "status?include_narrower=true"]
+    assert sorted(each for each in asked if each in first) == first
+    held[0].continue_()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    expect(page.locator("main .loading")).to_have_count(0)
+    # The choice of scopes in the sidebar reads those of the whole login.
+    assert sorted(each for each in asked if each in first) == sorted([*first, "scopes"])
 
 
 def test_a_lost_server_is_reported_in_plain_words_and_the_page_reconnects(open_page: Open, mem: Memotherm) -> None:

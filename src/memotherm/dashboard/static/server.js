@@ -141,7 +141,14 @@ async function call(method, path, options) {
   return response.status === 204 ? null : response.json();
 }
 
-export const get = (path, query, options = {}) => call("GET", path, { query, ...options });
+// What was asked for in the scope of the address before the page that needs it was loaded: an answer is given once.
+const ahead = new Map();
+const nameOf = (path, query) => JSON.stringify([path, query, currentScope()]);
+export function get(path, query = {}, options = {}) {
+  const name = options.scope === undefined ? nameOf(path, query) : "", asked = ahead.get(name);
+  ahead.delete(name);
+  return asked ?? call("GET", path, { query, ...options });
+}
 export const post = (path, body, options = {}) => call("POST", path, { body, ...options });
 
 // Return a memory wherever it is, whatever its retention; this is no use of it.
@@ -186,8 +193,21 @@ export async function authenticate() {
   return asked(login(token).catch(loginStatus), true);
 }
 
-// Asked for while the other modules are loaded.
+// Asked for while the other modules are loaded: who is logged in, and what the first page shows.
+const FIRST = [["/receipts", { limit: 1 }], ["/status", { include_narrower: true }], ["/scopes", {}], ["/attention", {}]];
+function askAhead() {
+  if (parseRoute().path.length) return;
+  for (const [path, query] of FIRST) {
+    const asked = get(path, query);
+    // Whoever takes it is told of an error.
+    asked.catch(() => {});
+    ahead.set(nameOf(path, query), asked);
+  }
+}
+const withToken = parseRoute().params.has("token");
 export const entered = authenticate();
+if (withToken) entered.then(({ who }) => who && askAhead());
+else askAhead();
 
 // Search for memories: those that contain the words come first, then those that are similar in meaning.
 
