@@ -52,10 +52,11 @@ def _texts(mem: Memotherm, folder: Path) -> Iterator[str]:
 
     with psycopg.connect(mem.status().store) as connection:
         tables = connection.execute(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+            "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema LIKE 'memotherm%'"
         ).fetchall()
-        for (table,) in tables:
-            yield str(connection.execute(f'SELECT * FROM "{table}"').fetchall())
+        assert tables
+        for schema, table in tables:
+            yield str(connection.execute(f'SELECT * FROM {schema}."{table}"').fetchall())
 
 
 def test_erasing_a_user_leaves_no_trace_and_nobody_else_loses_anything(
@@ -91,6 +92,39 @@ def test_a_query_that_names_what_was_forgotten_is_purged_with_it(open_mem: Calla
     mem.purge(secret.id)
     assert {recall.query for recall in mem.inspect.recalls()} == {"office door keypad"}
     assert {receipt.query for receipt in mem.receipts.list()} == {None, "office door keypad"}
+
+
+def test_a_purge_leaves_no_quotation_in_reasons_queries_and_receipts(
+    open_mem: Callable[..., Memotherm], tmp_path: Path
+) -> None:
+    """Neither its own nor those of other memories, from before it was stored or after; what says nothing of it stays.
+
+    A word quotes it that no other memory has, and so does a text with all of its words.
+    """
+    mem = open_mem(tmp_path / "store.db")
+    other = mem.remember("The office has a red door, and the harbour a blue one")
+    mem.context(f"Remember that the code of the {WORD} door is 4711")
+    stored = mem.remember(f"The code of the {WORD} door is 4711")
+    mem.update(stored.id, content=f"The code of the {WORD} gate is 4712", why=f"the {WORD} is no longer 4711")
+    mem.move(stored.id, "cold", why="nobody asks for it")
+    mem.move(other.id, "hot", why=f"the {WORD} lives there")
+    common = mem.remember("The harbour has a red door")
+    mem.move(other.id, "cold", why="Now the harbour has a red door, too")
+    mem.move(other.id, "hot", why="the door is red")
+    for query in (f"is the {WORD} in?", "has the harbour a red door?", "which door is red?"):
+        mem.recall(query, kinds=["task"])
+        mem.context(query)
+    mem.purge(stored.id, why=f"the {WORD} asked for it")
+    mem.purge(common.id, why="by request")
+    assert [event.why for event in mem.history(stored.id)] == [
+        "", "[redacted]", "nobody asks for it", "[redacted]",
+    ]  # fmt: skip
+    assert [event.why for event in mem.history(other.id)] == ["", "[redacted]", "[redacted]", "the door is red"]
+    assert mem.history(common.id)[-1].why == "by request"
+    assert {recall.query for recall in mem.inspect.recalls()} == {"which door is red?"}
+    assert {receipt.query for receipt in mem.receipts.list()} == {None}
+    assert not [text for text in _texts(mem, tmp_path) if WORD in text or "4711" in text]
+    assert mem.check() == []
 
 
 def test_everything_of_a_user_can_be_read_for_a_request_of_access(open_mem: Callable[..., Memotherm]) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from memotherm.model import Scope, Tier
@@ -20,12 +19,15 @@ from memotherm.storage.rows import USE_WINDOW_MICROS, TimedUse, UnwrittenUses
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally
 from memotherm.storage.writer import UnwrittenEntry
+from memotherm.text.redaction import MARK
 from memotherm.text.words import query_words
 
 #: The upper bounds of the buckets of durations, in milliseconds; the last bucket has none.
 BUCKETS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 #: What the log holds instead of a query if it stores no texts.
 _HASH = re.compile("[0-9a-f]{64}")
+#: How many words of a purged text quote it if all of them are there, although other memories have them, too.
+_SHORTEST_QUOTATION = 3
 
 
 def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
@@ -208,24 +210,35 @@ def without_entries(entries: str, memory_ids: Collection[str]) -> str:
     return _encoded(remaining)
 
 
-def erase_queries(statements: Statements, purged: Collection[str], since: int) -> None:
-    """Erase the queries since a moment that have a word of purged memories which no other memory has.
+def erase_quotations(statements: Statements, nos: Sequence[int], purged: Iterable[str]) -> None:
+    """Erase the queries, and the reasons that callers gave, which quote the texts of purged memories.
 
-    A recall that returned a purged memory is erased with it; one that was made while the memory was hidden did not.
+    They have a word of one that no other memory has, or all words of one. A recall that returned a purged memory is
+    erased in any case; but it may also have been asked for before that was stored, or while it was hidden.
     """
+    said = [frozenset(query_words(text)) for text in purged]
+    words: frozenset[str] = frozenset().union(*said)
+    whole: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+    for each in said:
+        if len(each) >= _SHORTEST_QUOTATION:
+            whole[max(each, key=len)].append(each)
+    recalls, receipts, reasons = (
+        {number: words.intersection(query_words(text)) for number, text in statements.rows(name)}
+        for name in ("logged_queries", "receipt_queries", "given_reasons")
+    )
+    used: frozenset[str] = frozenset().union(*recalls.values(), *receipts.values(), *reasons.values())
+    gone = used.difference(word for (word,) in statements.rows("words_stored", words=sorted(used), nos=nos))
 
-    @cache
-    def is_stored(word: str) -> bool:
-        return bool(statements.rows("word_stored", match=f'"{word}"', padded=f" {word} "))
+    def quoting(texts: Mapping[int, frozenset[str]]) -> list[int]:
+        return [
+            number
+            for number, of_text in texts.items()
+            if not gone.isdisjoint(of_text) or any(each <= of_text for word in of_text for each in whole.get(word, ()))
+        ]
 
-    def names(query: str) -> bool:
-        return not all(map(is_stored, filter(purged.__contains__, query_words(query))))
-
-    recalls = [recall for recall, query in statements.rows("recalls_since", since=since) if names(query)]
-    statements.run("recalls_drop", recalls=recalls)
-    for receipt, query, entries in statements.rows("receipts_since", since=since):
-        if names(query):
-            statements.run("receipt_erase", receipt=receipt, entries=entries)
+    statements.run("recalls_drop", recalls=quoting(recalls))
+    statements.run("receipt_queries_erase", receipts=quoting(receipts))
+    statements.run("reasons_erase", seqs=quoting(reasons), mark=MARK)
 
 
 def _encoded(value: object) -> str:

@@ -24,7 +24,7 @@ from memotherm.model.clock import to_micros
 from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, author_of
 from memotherm.model.memory import SUMMARY
 from memotherm.model.results import Adoption
-from memotherm.storage.recall_log import add_later_use, count_uses, erase_queries, without_entries
+from memotherm.storage.recall_log import add_later_use, count_uses, erase_quotations, without_entries
 from memotherm.storage.rows import (
     changes_between,
     changes_row,
@@ -56,7 +56,7 @@ from memotherm.storage.values import (
 )
 from memotherm.text.claims import Claim, Claims, claims_of
 from memotherm.text.redaction import secret_values
-from memotherm.text.words import query_words, words
+from memotherm.text.words import words
 from memotherm.tiers.rules import Select, Situation
 from memotherm.tiers.rules.properties import FILE_SOURCE
 
@@ -122,9 +122,8 @@ class Transaction(ABC):
         self._counts: defaultdict[tuple[int, int, int], list[int]] = defaultdict(lambda: [0, 0])
         #: The numbers and ids of the memories that were purged.
         self._erased: dict[int, str] = {}
-        #: The words of the purged memories that were hidden before, and since when.
-        self._hidden_words: set[str] = set()
-        self._hidden_since = _UNLIMITED
+        #: The contents and tags of the purged memories.
+        self._erased_texts: set[str] = set()
         #: Whether a purge with `clean` was made, whose erasure the store finishes after the commit.
         self.purged = False
         #: The spaces whose logs were deleted.
@@ -144,8 +143,8 @@ class Transaction(ABC):
         memory_ids = set(self._erased.values())
         for receipt, entries in self._sql.rows("receipts_naming", ids=list(memory_ids)):
             self._sql.run("receipt_erase", receipt=receipt, entries=without_entries(entries, memory_ids))
-        if self._hidden_words:
-            erase_queries(self._sql, self._hidden_words, self._hidden_since)
+        if self._erased_texts:
+            erase_quotations(self._sql, list(self._erased), self._erased_texts)
 
     # Reading inside the transaction
 
@@ -287,11 +286,8 @@ class Transaction(ABC):
         )
         self.tombstones.add_values(record, replace(cause, by=Trust.PERSON if asked else cause.by), values)
         for content in contents:
-            if not memory.visible_at(cause.at):
-                hidden = memory.expires_at if memory.retention is Retention.ACTIVE else memory.retention_since
-                self._hidden_words.update(query_words(content))
-                self._hidden_since = min(self._hidden_since, to_micros(hidden or cause.at))
             self.tombstones.add(record, cause, content)
+        self._erased_texts.update(contents, memory.tags)
         return self.discard(record, cause)
 
     def discard(self, record: Record, cause: Cause) -> Record:

@@ -157,8 +157,9 @@ SELECT m.no, m.space, m.tier, m.priority, m.kind, m.created_at, m.accessed_at, m
 FROM {table memories m} LEFT JOIN {table texts t} ON {same t m}t.no = m.no AND t.part = 0 LEFT JOIN {table turns u} ON {same u m}u.no = m.no
 WHERE {own m}m.no {in nos} AND m.retention = 0 AND (m.expires_at IS NULL OR m.expires_at > :now OR m.priority = 0)
 
--- word_stored: Whether an active memory has a word.
-SELECT 1 FROM {table texts} WHERE {own}position(:padded IN ' ' || words || ' ') > 0 LIMIT 1
+-- words_stored: Those of some words that active memories have, beside some memories.
+SELECT DISTINCT word FROM {table texts}, unnest(string_to_array(words, ' ')) AS word
+WHERE {own}word = ANY(:words) AND NOT no {in nos}
 
 -- text_frequencies: How many memories of a band contain each of the words, by the word's position.
 SELECT a.place, count(DISTINCT t.no)

@@ -391,6 +391,12 @@ VALUES (:seq, :at, :actor, :action, :name, :hash, :document)
 -- events_rewrite: Replace the changes of an event of a purged memory.
 UPDATE {table events} SET changes = :changes WHERE {own}seq = :seq
 
+-- given_reasons: The reasons in the ledger that have words of callers.
+SELECT seq, why FROM {table events} WHERE {own}why <> '' AND rule IN ('condition', 'explicit', 'superseded')
+
+-- reasons_erase: Replace some reasons in the ledger.
+UPDATE {table events} SET why = :mark WHERE {own}seq {in seqs}
+
 -- tombstone_add: Store that a text was forgotten in a space.
 INSERT INTO {table tombstones} (space, mark, at, head, length, bits, trust)
 VALUES (:space, :mark, :at, :head, :length, :bits, :trust)
@@ -585,14 +591,17 @@ SELECT at, query, tiers, returned FROM {table recalls}
 WHERE {own}space {in spaces} AND EXISTS (SELECT 1 FROM {elements returned} WHERE {number} = :no)
 ORDER BY recall DESC LIMIT :limit
 
--- recalls_since: The queries of the recall log since a moment.
-SELECT recall, query FROM {table recalls} WHERE {own}at >= :since
+-- logged_queries: The queries of the recall log.
+SELECT recall, query FROM {table recalls} WHERE {own}query <> ''
 
 -- recalls_drop: Delete some entries of the recall log.
 DELETE FROM {table recalls} WHERE {own}recall {in recalls}
 
--- receipts_since: The queries and memories of receipts since a moment.
-SELECT receipt, query, entries FROM {table receipts} WHERE {own}at >= :since AND query IS NOT NULL
+-- receipt_queries: The queries of receipts.
+SELECT receipt, query FROM {table receipts} WHERE {own}query IS NOT NULL
+
+-- receipt_queries_erase: Remove the queries of some receipts.
+UPDATE {table receipts} SET query = NULL WHERE {own}receipt {in receipts}
 
 -- recalls_trim: Delete old entries of the recall log.
 DELETE FROM {table recalls} WHERE {own}at < :before

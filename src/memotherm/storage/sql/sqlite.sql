@@ -213,9 +213,10 @@ FROM (SELECT coalesce(max(seq), 0) AS seq FROM adoptions) a
 INSERT INTO meta (key, value) VALUES ('uses', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1
 RETURNING CAST(value AS INTEGER)
 
--- word_stored: Whether an active memory has a word.
-SELECT 1 WHERE EXISTS (SELECT 1 FROM text_live WHERE text_live MATCH :match)
-    OR EXISTS (SELECT 1 FROM text_cold WHERE text_cold MATCH :match)
+-- words_stored: Those of some words that active memories have; some memories are about to leave the index.
+SELECT value FROM json_each(:words)
+WHERE EXISTS (SELECT 1 FROM text_live WHERE text_live MATCH '"' || value || '"' AND NOT rowid & 68719476735 {in nos})
+    OR EXISTS (SELECT 1 FROM text_cold WHERE text_cold MATCH '"' || value || '"' AND NOT rowid & 68719476735 {in nos})
 
 -- searched: How many active memories some spaces have in some tiers, and whether any of these spaces has memories that
 -- are past their time and that no maintenance has taken out yet.

@@ -169,6 +169,8 @@ CREATE TABLE events (
 );
 CREATE INDEX events_by_memory ON events (tenant, no, seq);
 CREATE INDEX events_by_policy ON events (tenant, policy, no) WHERE policy <> '';
+CREATE INDEX events_by_reason ON events (tenant, seq)
+    WHERE why <> '' AND rule IN ('condition', 'explicit', 'superseded');
 
 -- The policies that were adopted and rolled back, in order: `hash` is that of the policy in force from then on, empty
 -- for the built-in rules, and `document` its text with everything that it extends. They concern all tenants, and

@@ -124,6 +124,7 @@ CREATE TABLE events (
 );
 CREATE INDEX events_by_memory ON events (no, seq);
 CREATE INDEX events_by_policy ON events (policy, no) WHERE policy <> '';
+CREATE INDEX events_by_reason ON events (seq) WHERE why <> '' AND rule IN ('condition', 'explicit', 'superseded');
 
 -- The policies that were adopted and rolled back, in order: `hash` is that of the policy in force from then on, empty
 -- for the built-in rules, and `document` its text with everything that it extends. The events of moves have the hash.
