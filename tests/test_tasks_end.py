@@ -223,3 +223,40 @@ def test_a_report_may_say_more_than_the_task(mem: Memotherm, said: str, task: st
     for other in ("the flaky checkout test is fixed, it was a race", "sent the passport of Sem to the embassy"):
         mem.capture(other)
     assert len(mem.tasks()) == 2
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ("Send the invoice to Klara", "Sent the invoice."),
+        ("Reserve a table at Luigi's", "table is reserved"),
+        ("Boka tvättstugan till lördag", "tvättstugan bokad"),
+    ],
+)
+def test_a_report_that_is_too_short_to_be_stored_closes_its_task(mem: Memotherm, task: str, said: str) -> None:
+    """It is a report whether it is stored or not; one of an assistant closes nothing."""
+    stored = mem.remember(task, kind="task")
+    mem.capture(said, metadata={"role": "assistant"})
+    assert [each.id for each in mem.tasks()] == [stored.id]
+    mem.capture(said)
+    assert mem.tasks() == []
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Todo: the invoice has been sent, check that it arrived",
+        "TODO: mark the release as done",
+        "Task: the report is done, send it to Klara",
+        "Muss noch prüfen, ob die Miete überwiesen ist",
+    ],
+)
+def test_a_task_does_not_close_itself(mem: Memotherm, task: str) -> None:
+    """Nor when it is given a second time."""
+    stored = mem.capture(task).memory
+    assert stored is not None
+    assert stored.kind == "task"
+    again = mem.capture(f"  {task}.").memory
+    assert again is not None
+    assert again.id == stored.id
+    assert [each.id for each in mem.tasks()] == [stored.id]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -307,13 +308,10 @@ class Memotherm(Correction, Tasks):
         """
         # A process that recalls loads nothing of what reads statements.
         from memotherm.facade.capture import capture
-        from memotherm.remember.capture import is_by_user
 
         draft = Draft(content=content, kind=kind or "message", tags=tags, metadata=metadata, source=source)
-        captured = capture(self._view, draft, at, classify=kind is None)
-        if kind is None and captured.memory is not None and is_by_user(metadata):
-            apply_reports(self, captured.memory.content, self._view.now())
-        return captured
+        report = partial(apply_reports, self, at=self._view.now()) if kind is None else None
+        return capture(self._view, draft, at, report)
 
     # Recalling
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memotherm.facade.endings import with_heard_condition
 from memotherm.model import Memory, Tier
@@ -16,6 +16,7 @@ from memotherm.model.memory import SUMMARY
 from memotherm.model.results import Captured
 from memotherm.remember.capture import is_by_user, prepared, repeated
 from memotherm.remember.draft import Draft
+from memotherm.settings.paths import is_excluded
 from memotherm.statements.kinds import classified, holds_until
 from memotherm.statements.replacing import Turn, values_of
 from memotherm.text.claims import MOST_CHARS
@@ -42,10 +43,13 @@ class _Replaced(NamedTuple):
     parts: Mapping[str, str] = {}
 
 
-def capture(view: View, draft: Draft, at: datetime | str | None, *, classify: bool = False) -> Captured:
+def capture(
+    view: View, draft: Draft, at: datetime | str | None, report: Callable[[str], None] | None = None
+) -> Captured:
     """Store a text of a conversation unless it says nothing; one that was said before is used once more.
 
-    With `classify`, its words decide its kind and whether it is stored for the user, and questions are left out.
+    With `report`, its words decide its kind and whether it is stored for the user, and questions are left out; it is
+    called with what a user said, before that is stored, also if it is too short for that.
     """
     services, now, scope = view.services, view.now(), view.scope
     replaced = _Replaced()
@@ -54,12 +58,13 @@ def capture(view: View, draft: Draft, at: datetime | str | None, *, classify: bo
         replaced = _replaced_by(view, draft.content, named or scope.session)
     content = f"{replaced.about}\n{draft.content}" if replaced.about else draft.content
     text, metadata, result = prepared(content, draft.metadata, scope.project, services.settings)
+    _tell(report, view, text.partition("\n")[2] if replaced.about else text, metadata)
     if result.status == "skipped":
         return result
     state = {} if at is None else {"created_at": min(as_moment(at, "at", now), now)}
     draft = replace(draft, content=text, metadata=metadata, state=state)
     if isinstance(text, str):
-        if classify:
+        if report is not None:
             kind = classified(text, by_user=is_by_user(metadata))
             if kind.question:
                 return replace(result, status="skipped", why="nothing but a question")
@@ -79,6 +84,14 @@ def capture(view: View, draft: Draft, at: datetime | str | None, *, classify: bo
         return replace(result, status="skipped", why="it was forgotten or corrected here; `remember` stores it again")
     new = memory.version > before and memory.access_count == 0
     return replace(result, status="stored" if new else "duplicate", memory=memory)
+
+
+def _tell(report: Callable[[str], None] | None, view: View, text: object, metadata: Mapping[str, Any] | None) -> None:
+    """Report what a user said in a project that is captured."""
+    if report is None or not isinstance(text, str) or not is_by_user(metadata):
+        return
+    if not is_excluded(view.services.settings.capture_exclude, view.scope.project):
+        report(text)
 
 
 def _dated(draft: Draft, text: str, written: date) -> Draft:

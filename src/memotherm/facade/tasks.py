@@ -14,6 +14,8 @@ from memotherm.facade.view import View
 from memotherm.model import Memory, Scope
 from memotherm.model.actions import Action
 from memotherm.model.results import Page
+from memotherm.text.phrases import sentences
+from memotherm.text.words import stemmed_words
 from memotherm.tiers.rules.properties import is_closed
 
 #: The open tasks, and the rules, of which one may be meant by what is said.
@@ -95,9 +97,9 @@ def apply_reports(mem: Reported, text: str, at: datetime) -> None:
     from memotherm.statements.endings import ended, taken_back
 
     tasks, rules = list[Memory](), list[Memory]()
-    for end in list(ended(text, _contents(tasks, lambda: mem.tasks(_MOST_OPEN)))):
+    for end in list(ended(text, _contents(tasks, text, lambda: mem.tasks(_MOST_OPEN)))):
         _apply(partial(mem.finish, tasks[end.place].id, end.status), end.sentence)
-    for place, sentence in list(taken_back(text, _contents(rules, lambda: _rules(mem)))):
+    for place, sentence in list(taken_back(text, _contents(rules, text, lambda: _rules(mem)))):
         rule = rules[place]
         # A rule for all projects is a memory of the user.
         owner = mem if rule.scope.project or not mem.scope.user else mem.for_user()
@@ -118,11 +120,15 @@ def _rules(mem: Reported) -> list[Memory]:
     return [memory for memory in found if memory.valid_until is None]
 
 
-def _contents(found: list[Memory], read: Callable[[], list[Memory]]) -> Callable[[], list[str]]:
-    """Return a function that reads memories, keeps them, and returns their contents."""
+def _contents(found: list[Memory], text: str, read: Callable[[], list[Memory]]) -> Callable[[], list[str]]:
+    """Return a function that reads memories, keeps them, and returns their contents.
+
+    What the text only says again is left out: its own words do not end it.
+    """
 
     def contents() -> list[str]:
-        found.extend(read())
+        said = {tuple(stemmed_words(part)) for part in (text, *sentences(text))}
+        found.extend(memory for memory in read() if tuple(stemmed_words(memory.content)) not in said)
         return [memory.content for memory in found]
 
     return contents
