@@ -127,3 +127,21 @@ def test_no_text_takes_more_than_linear_time(unit: str) -> None:
 
     least_time(100)  # compiles the patterns
     assert is_linear(least_time, 1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("my pin for the door pad: 77319#", True),
+        ("Die PIN vom Tresor ist 84-19-52", True),
+        ("Le code secret du coffre, c'est 48-17-93X", True),
+        ("The root password got changed to Wombat_2026_x", True),
+        ("Le mot de passe du wifi a été changé en Wombat_2026_x", True),
+        ("The pins 12-15 of the connector are ground", False),
+        ("password changed 18-11-2026", False),
+        ("The password was changed by heron2 last week", False),
+    ],
+)
+def test_codes_in_groups_and_changed_passwords_are_found(text: str, found: bool) -> None:
+    """A code of digits may have groups, a letter or a sign at its end; a date and a range of pins are none."""
+    assert (Redactor().text(text) != text) is found

@@ -187,8 +187,15 @@ _UNLIKE_A_WORD = re.compile(r"[0-9]|[^\W_][!#$%&*+?@^~=]{1,3}[^\W_]|[a-z][A-Z]|-
 _SENTENCE_END = cache(lambda: re.compile(r"[.!?]['\")\]]?$|[。！？]|^[•|]$"))
 _CODE_SIGNS = cache(lambda: re.compile(r"[\"'\\{}\[\]]|\w\)|\|[\w-]+[|)]|![rsa]$"))
 #: A number in groups, which is no date, and words with a number at the end: dune-lamp-44.
-_GROUPS = cache(lambda: re.compile("[0-9]{3,6}(?:-[0-9]{3,6}){1,5}|[a-z]{3,20}(?:-[a-z]{3,20}){1,4}-[0-9]{1,4}"))
-_PIN = cache(lambda: re.compile("[0-9]{4,8}"))
+_GROUPS = cache(
+    lambda: re.compile(
+        "(?!(?:[0-9]{4}-[01][0-9]-[0-3][0-9]|[0-3][0-9]-[01][0-9]-(?:[0-9]{2}){1,2})(?![0-9-]))"
+        "[0-9]{2,6}(?:-[0-9]{2,6}){1,5}[A-Z]?|[a-z]{3,20}(?:-[a-z]{3,20}){1,4}-[0-9]{1,4}"
+    )
+)
+_PIN = cache(
+    lambda: re.compile("[0-9]{4,8}(?:-?[A-Z]|[#*])?|[0-9]{3,4}-[0-9]{3,4}|(?:[0-9]{2,4}-){2,4}[0-9]{2,4}[A-Z]?")
+)
 #: Small and large letters with several numbers among them, as in Vb71Xl20Qs.
 _MIXED_TOKEN = cache(
     lambda: re.compile("(?=.{10,40}$)(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?:[A-Za-z]{1,4}[0-9]{1,4}){2,}[A-Za-z]{0,4}")
@@ -204,6 +211,14 @@ _JOINING = (
     "avec con com met z med vaut valt wert type enter please pls bitte пожалуйста alsjeblieft api апи такой такая "
     "tegenwoordig"
 )
+#: "was changed to", and what stands for "to".
+_CHANGES = (
+    "got been changed updated rotated reset geändert gewechselt aktualisiert été changé changée modifié remplacé "
+    "cambió cambiado cambiada cambiaron cambiata cambiato aggiornata mudou mudada alterada trocada gewijzigd "
+    "veranderd zmienione zmieniono изменён изменили сменили поменяли ändrats bytts ändrades ændret endret"
+)
+_CHANGED = frozenset(_CHANGES.split())
+_CHANGED_TO = frozenset(("to", "auf", "zu", "en", "à", "a", "para", "in", "naar", "na", "на", "till", "til"))
 _JOINING_SIGNS = tuple(":=：→は是为為는은が")
 
 
@@ -307,20 +322,24 @@ class _Reading:
         """Yield the secrets in the rest of the sentence."""
         if not _UNLIKE_A_WORD.search(self._text, self._end, self._limit):
             return
-        between, previous, preposition = 0, "", False
+        between, previous, preposition, changed = 0, "", False, False
         for place, token in enumerate(_TOKEN().finditer(self._text, self._end, self._limit)):
             value, start = _bare(token)
             if place >= _MOST_AFTER or "\n" in self._text[self._end : token.start()]:
                 return
             if token.end() > self._after and strength(value) is Strength.NO:
                 return  # another word, not one that is a part of a value
-            joined = (preposition or between <= 1) and (token[0][0] in _QUOTES or _joins(previous))
-            joined |= previous in ("/", "|") if self._kind is Kind.LOGIN else between <= self._unjoined
+            near = previous in _CHANGED_TO if changed else token[0][0] in _QUOTES or _joins(previous)
+            joined = near and (preposition or between <= 1)
+            if not changed:
+                joined |= previous in ("/", "|") if self._kind is Kind.LOGIN else between <= self._unjoined
             yield from self._judged(value, start, joined=joined)
             previous = token[0].lower()
-            function = _is_function_word(previous.strip(_EDGES)) or _PARTICLE().fullmatch(token[0]) is not None
+            word = previous.strip(_EDGES)
+            function = _is_function_word(word) or _PARTICLE().fullmatch(token[0]) is not None
             preposition = function if place == 0 else preposition
-            between += not function
+            changed |= word in _CHANGED
+            between += not (function or word in _CHANGED)
             if _SENTENCE_END().search(token[0]) or between > _MOST_BETWEEN or token.end() > self._after:
                 return
 
