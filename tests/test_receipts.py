@@ -303,6 +303,37 @@ def test_what_pinned_memories_keep_out_is_not_said_to_lack_room_beside_the_frame
     assert {entry.rule for entry in mem.context(budget=30).left_out} == {"frame"}
 
 
+def test_a_memory_that_is_too_long_by_itself_is_not_blamed_on_the_frame(open_mem: Open) -> None:
+    """The frame is the reason only where it takes the whole budget."""
+    mem = open_mem()
+    memory = mem.remember("The harbour office opens at eight on every weekday but Friday " * 4, tier="hot")
+    (left_out,) = mem.context(budget=5, track=False).left_out
+    fits_at = left_out.fits_at or 0
+    assert fits_at > 32
+    for budget in (5, 30, 31, fits_at - 1):
+        (entry,) = mem.context(budget=budget).left_out
+        (kept,) = mem.receipts.list(limit=1).receipts[0].left_out
+        assert entry.reasons == kept.reasons
+        told = entry.reason.rpartition("; ")[2]
+        if budget <= 30:
+            assert told == f"nothing fits into {budget} tokens: the frame alone takes 30"
+        else:
+            assert told == f"no memory fits into {budget} tokens beside the frame of 30"
+    assert [entry.id for entry in mem.context(budget=fits_at).included] == [memory.id]
+
+
+def test_a_memory_beyond_the_limit_of_hot_is_kept_with_that_reason(open_mem: Open) -> None:
+    """A larger budget would not bring it in, so the budget is not the reason, however small it is."""
+    mem = open_mem(settings={"hot_max_facts": 1})
+    mem.remember("The vault moves on Friday", tier="hot")
+    mem.remember("The vault is green", tier="hot")
+    for budget in (5, 45, 400):
+        told = {entry.id: entry.reasons for entry in mem.context(budget=budget).left_out}
+        kept = {entry.id: entry.reasons for entry in mem.receipts.list(limit=1).receipts[0].left_out}
+        assert "hot_max_facts" in {reasons[-1].code for reasons in told.values()}
+        assert kept == told, budget
+
+
 def test_the_receipt_of_a_scope_that_stores_nothing_has_its_agent_and_session(mem: Memotherm) -> None:
     """It is kept under the scope of the context, is found from there, and takes feedback."""
     mem.scoped(project="shop").remember("Otters live in the river")

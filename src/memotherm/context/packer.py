@@ -181,7 +181,7 @@ class _Packer:
             available=self.limits.hot_tokens - self.renderer.frame_cost - sum(item.cost for item in before),
             full=Reason(code="hot_max_tokens", details=(self.limits.hot_tokens,)),
             beyond=items[most:],
-            too_many=Reason(code="hot_max_facts", details=(self.limits.hot_memories,)),
+            too_many=self._too_many,
         )
         return Group(allowed, excluded)
 
@@ -200,6 +200,10 @@ class _Packer:
             full=self._recalled_full,
         )
         return Group(allowed, excluded, shared=shared, most=most if shared else None, full=self._recalled_full)
+
+    @property
+    def _too_many(self) -> Reason:
+        return Reason(code="hot_max_facts", details=(self.limits.hot_memories,))
 
     @property
     def _recalled_full(self) -> Reason:
@@ -253,7 +257,8 @@ class _Packer:
             return Reason(code="off")
         if self.pinned and self.limits.budget > self.renderer.frame_cost:
             return Reason(code="on_pinned_overflow", details=(self.base, self.limits.budget))
-        return Reason(code="frame", details=(self.renderer.frame_cost, self.limits.budget))
+        code = "frame" if self.limits.budget <= self.renderer.frame_cost else "beside"
+        return Reason(code=code, details=(self.renderer.frame_cost, self.limits.budget))
 
     def _spent(self, *, empty: bool) -> Reason:
         return self._no_room(Reason(code="budget", details=(self.limits.budget,)), empty=empty)
@@ -272,7 +277,7 @@ class _Packer:
             own, others = group.limits()
             found |= dict.fromkeys(self._ids[section], others or self._spent(empty=empty)) | own
             found |= {item.id: low for item in self._low_items[section]}
-        return found
+        return found | dict.fromkeys(self._ids["hot"][self.limits.hot_memories :], self._too_many)
 
     def exclusions(self, included: frozenset[str]) -> Iterator[Exclusion]:
         """Yield what is not included, with the smallest budget that includes it and the rule that excluded it."""

@@ -40,7 +40,7 @@ from memotherm.vectors.vectorizer import missing_vectors
 #: The most moments of a history.
 _MOST_POINTS = 1000
 #: The codes of what a larger budget includes.
-_AT_A_BUDGET = ("budget", "frame", "low", "on_pinned_overflow")
+_AT_A_BUDGET = ("budget", "frame", "beside", "low", "on_pinned_overflow")
 #: How much of a memory its neighbours are searched by.
 _LIKENESS_CHARS = 2000
 #: The most characters of the title of a session.

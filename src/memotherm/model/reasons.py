@@ -46,6 +46,7 @@ WORDS: Mapping[str, str] = {
     "low": "low priority enters when space is left",
     "budget": "it did not fit into {} tokens after what comes before it",
     "frame": "nothing fits into {1} tokens: the frame alone takes {0}",
+    "beside": "no memory fits into {1} tokens beside the frame of {0}",
     "off": "a budget of 0 turns the context off",
     # Why it was not considered.
     "later": "it was stored later, at {} UTC",
@@ -62,7 +63,7 @@ _NOT_RELEVANT = ("duplicate", "sibling", "relevance", "hints", "context_min_conf
 _NOT_VALID = ("valid_until", "valid_from", "condition", "branch")
 _NO_ROOM = (
     "max_pinned", "on_pinned_overflow", "hot_max_tokens", "hot_max_facts", "recall_max_tokens", "entry_tokens",
-    "low", "budget", "frame", "off",
+    "low", "budget", "frame", "beside", "off",
 )  # fmt: skip
 #: What codes of the same kind have in common: the answer to "why was it left out?" in short.
 GROUPS: Mapping[str, str] = {
