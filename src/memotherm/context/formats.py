@@ -12,7 +12,6 @@ before it stays in a model's prompt cache.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -23,6 +22,7 @@ from memotherm.model import Priority
 from memotherm.model.marks import author_of, doubtful_parts, ends_of
 from memotherm.model.memory import Memory
 from memotherm.text.content import CLOSE, OPEN, escape_markers, title
+from memotherm.text.patterns import lazy_pattern
 from memotherm.tiers.rules.properties import is_blocker
 
 #: The sections of a context, in their order.
@@ -38,10 +38,10 @@ _NAME_CHARS = 40
 _CONDITION_CHARS = 120
 #: Taken from the end of a day, so that it is on that day.
 _MOMENT = timedelta(microseconds=1)
-_BREAKS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_BLANKS = re.compile(r"\n\s*\n")
+_BREAKS = lazy_pattern("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_BLANKS = lazy_pattern(r"\n\s*\n")
 #: What no prompt and no XML document may contain: control characters, surrogates and noncharacters.
-_FORBIDDEN = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_FORBIDDEN = lazy_pattern("[\x00-\x08\x0e-\x1b\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)

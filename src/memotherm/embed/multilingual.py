@@ -15,7 +15,6 @@ Vectors of English texts are the model's own.
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
@@ -25,6 +24,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memotherm.embed.wordpiece import WordPiece, words
+from memotherm.text.patterns import lazy_pattern
 from memotherm.text.words import is_english
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ _ACROSS = (0.57, 0.65)
 _UNRELATED_WORDS = 0.4
 #: The square root of the weight of a static cosine against the model's: it says less than the words of a text.
 _STATIC_WEIGHT = 0.25
-_LATIN = re.compile("[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
+_LATIN = lazy_pattern("[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
 #: How many characters of a text are examined.
 _MAX_CHARS = 2_000
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from memotherm.errors import InvalidInput
+from memotherm.text.patterns import lazy_pattern
 
 #: Tokens per window for the bundled model, and tokens of overlap.
 WINDOW_TOKENS = 510
@@ -29,7 +30,7 @@ LOOK_BACK = 4
 
 # The spaces of BERT, not of `\s`: BERT deletes the control characters that `\s` would also match.
 _SPACE = " \t\n\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_RUN = re.compile(f"([^{_SPACE}]*)([{_SPACE}]*)")
+_RUN = lazy_pattern(f"([^{_SPACE}]*)([{_SPACE}]*)")
 
 _SENTENCE_ENDS = frozenset(".!?…。！？")
 _CLOSERS = "\"')]}»”’」』）"

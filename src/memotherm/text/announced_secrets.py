@@ -12,10 +12,10 @@ import json
 import re
 from collections.abc import Iterator
 from enum import Enum
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memotherm.text.patterns import lazy_pattern
 from memotherm.text.secret_values import Found, Strength, is_placeholder, is_random, strength
 
 # The words
@@ -46,10 +46,10 @@ _LONGEST_ENDING = 6
 #: Passwort123 announces nothing, and password2= does.
 _NOT_A_VALUE = r"(?![0-9]{1,9}+(?!\s{0,3}[:=]))"
 #: Words of the same letters that announce nothing.
-_OTHERS = re.compile(r"token(?:i[sz]|ring)|secretar|secretly|passwordless")
+_OTHERS = lazy_pattern(r"token(?:i[sz]|ring)|secretar|secretly|passwordless")
 #: Scripts that are written without spaces between words, or attach particles to them.
 UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_UNSPACED = re.compile(f"[{UNSPACED}]")
+_UNSPACED = lazy_pattern(f"[{UNSPACED}]")
 
 
 class Announced(NamedTuple):
@@ -79,9 +79,9 @@ _PARTS = (
     *("kunci", "sandi", "salas", "kenn", "zugang", "anmeld", "geheim", "segre", "pin", "wi", "jeton", "chei"),
 )
 _SCRIPTS = {
-    "latin": re.compile("[\u00c0-\u024f\u1e00-\u1eff\u2019]"),
-    "greek and cyrillic": re.compile("[\u0370-\u052f]"),
-    "others": re.compile(f"[\u0590-\u06ff\u0900-\u097f{UNSPACED}]"),
+    "latin": lazy_pattern("[\u00c0-\u024f\u1e00-\u1eff\u2019]"),
+    "greek and cyrillic": lazy_pattern("[\u0370-\u052f]"),
+    "others": lazy_pattern(f"[\u0590-\u06ff\u0900-\u097f{UNSPACED}]"),
 }
 
 
@@ -152,18 +152,15 @@ _SHORTEST_NUMBER, _SHORTEST_TOKEN, _SHORTEST_ALONE = 4, 8, 16
 _LOOKED_AT = 8
 
 #: What follows the word in a name, such as password_2.
-_REST = cache(lambda: re.compile(r"(?:[_-][A-Za-z0-9_-]{0,40}+|[0-9]{1,3}(?!\w))?+"))
+_REST = lazy_pattern(r"(?:[_-][A-Za-z0-9_-]{0,40}+|[0-9]{1,3}(?!\w))?+")
 #: Names of something about a secret.
-_ABOUT = cache(
-    lambda: re.compile(
-        r"[_-](?:hash|len|min|max|policy|file|path|field|hint|reset|type|ur[il]|name|id\b|count|limit|manager|expir|ttl|"
-        r"strength|rule|check|attempt|prefix|version|auth|protected|based|input|store|env|command|budget|bucket)"
-    )
+_ABOUT = lazy_pattern(
+    r"[_-](?:hash|len|min|max|policy|file|path|field|hint|reset|type|ur[il]|name|id\b|count|limit|manager|expir|ttl|"
+    r"strength|rule|check|attempt|prefix|version|auth|protected|based|input|store|env|command|budget|bucket)"
 )
 #: The sign of an assignment after a name, and what stands around it.
-_ASSIGNED = cache(
-    lambda: re.compile(
-        r"""\\{0,3}["'`*_]{0,3}\s{0,3}(?:\([^()\n]{0,40}\)\s{0,2})?
+_ASSIGNED = lazy_pattern(
+    r"""\\{0,3}["'`*_]{0,3}\s{0,3}(?:\([^()\n]{0,40}\)\s{0,2})?
             (?:
                 (?:=>|:=|->|→|=(?![=~])|[:：＝](?!//))
                 | (?P<column>\|)
@@ -172,38 +169,31 @@ _ASSIGNED = cache(
             )
             (?:[ \t]{0,8}[|>][+-]?[ \t]{0,4}(?=\n))?           # a block of YAML
             \s{0,60}\\{0,3}(?P<quote>["'`“„«「『]?)""",
-        re.VERBOSE,
-    )
+    re.VERBOSE,
 )
 _CLOSING = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』"}
-_UNQUOTED = cache(lambda: re.compile(rf"[^\s\"'`<>{UNSPACED}]{{1,{_LONGEST_VALUE}}}+"))
+_UNQUOTED = lazy_pattern(rf"[^\s\"'`<>{UNSPACED}]{{1,{_LONGEST_VALUE}}}+")
 #: The next setting of a line, and the next parameter of a URL.
-_NEXT = cache(lambda: re.compile(r"[;,](?=$|[^\s=:;,]{0,40}+[=:])|&(?=[\w.-]{1,40}+=)"))
-_TOKEN = cache(lambda: re.compile(rf"[{UNSPACED}]+|[^\s{UNSPACED}、。：；，（）]+|[、。：；，（）]"))
+_NEXT = lazy_pattern(r"[;,](?=$|[^\s=:;,]{0,40}+[=:])|&(?=[\w.-]{1,40}+=)")
+_TOKEN = lazy_pattern(rf"[{UNSPACED}]+|[^\s{UNSPACED}、。：；，（）]+|[、。：；，（）]")
 _QUOTES = "\"'`“„«「『"
 _EDGES = "\"'`“”„‟«»‘’「」『』()[]{}<>,;:.*_…。、"
 _LEFT_EDGES = _EDGES.replace(".", "") + "?&="
-_UNLIKE_A_WORD = re.compile(r"[0-9]|[^\W_][!#$%&*+?@^~=]{1,3}[^\W_]|[a-z][A-Z]|-[^\s-]{2,20}-")
-_SENTENCE_END = cache(lambda: re.compile(r"[.!?]['\")\]]?$|[。！？]|^[•|]$"))
-_CODE_SIGNS = cache(lambda: re.compile(r"[\"'\\{}\[\]]|\w\)|\|[\w-]+[|)]|![rsa]$"))
+_UNLIKE_A_WORD = lazy_pattern(r"[0-9]|[^\W_][!#$%&*+?@^~=]{1,3}[^\W_]|[a-z][A-Z]|-[^\s-]{2,20}-")
+_SENTENCE_END = lazy_pattern(r"[.!?]['\")\]]?$|[。！？]|^[•|]$")
+_CODE_SIGNS = lazy_pattern(r"[\"'\\{}\[\]]|\w\)|\|[\w-]+[|)]|![rsa]$")
 #: A number in groups, which is no date, and words with a number at the end: dune-lamp-44.
-_GROUPS = cache(
-    lambda: re.compile(
-        "(?!(?:[0-9]{4}-[01][0-9]-[0-3][0-9]|[0-3][0-9]-[01][0-9]-(?:[0-9]{2}){1,2})(?![0-9-]))"
-        "[0-9]{2,6}(?:-[0-9]{2,6}){1,5}[A-Z]?|[a-z]{3,20}(?:-[a-z]{3,20}){1,4}-[0-9]{1,4}"
-    )
+_GROUPS = lazy_pattern(
+    "(?!(?:[0-9]{4}-[01][0-9]-[0-3][0-9]|[0-3][0-9]-[01][0-9]-(?:[0-9]{2}){1,2})(?![0-9-]))"
+    "[0-9]{2,6}(?:-[0-9]{2,6}){1,5}[A-Z]?|[a-z]{3,20}(?:-[a-z]{3,20}){1,4}-[0-9]{1,4}"
 )
-_PIN = cache(
-    lambda: re.compile("[0-9]{4,8}(?:-?[A-Z]|[#*])?|[0-9]{3,4}-[0-9]{3,4}|(?:[0-9]{2,4}-){2,4}[0-9]{2,4}[A-Z]?")
-)
+_PIN = lazy_pattern("[0-9]{4,8}(?:-?[A-Z]|[#*])?|[0-9]{3,4}-[0-9]{3,4}|(?:[0-9]{2,4}-){2,4}[0-9]{2,4}[A-Z]?")
 #: Small and large letters with several numbers among them, as in Vb71Xl20Qs.
-_MIXED_TOKEN = cache(
-    lambda: re.compile("(?=.{10,40}$)(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?:[A-Za-z]{1,4}[0-9]{1,4}){2,}[A-Za-z]{0,4}")
-)
+_MIXED_TOKEN = lazy_pattern("(?=.{10,40}$)(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?:[A-Za-z]{1,4}[0-9]{1,4}){2,}[A-Za-z]{0,4}")
 #: Russian and its relatives say "the password for the database X", without a verb.
-_WITHOUT_VERB = cache(lambda: re.compile("[\u0400-\u052f]"))
+_WITHOUT_VERB = lazy_pattern("[\u0400-\u052f]")
 #: Up to four characters are taken for a particle.
-_PARTICLE = cache(lambda: re.compile(f"[{UNSPACED}]{{1,4}}"))
+_PARTICLE = lazy_pattern(f"[{UNSPACED}]{{1,4}}")
 #: Words, beside those of "to be", that join a word and its value.
 _JOINING = (
     "to equals remains stays becomes now reads called named set lautet heißt heisst jetzt wäre c'est c’est cest ça "
@@ -243,19 +233,19 @@ class _Reading:
 
     def __init__(self, text: str, lowered: str, word: Announced, before: int, after: int) -> None:
         self._text, self._word, self._kind = text, word, word.kind
-        rest = _REST().match(text, word.end)
+        rest = _REST.match(text, word.end)
         self._end = rest.end() if rest else word.end
         #: Whether the name is that of something about a secret, such as password_file.
-        self._about = _ABOUT().match(lowered, word.end) is not None
+        self._about = _ABOUT.match(lowered, word.end) is not None
         self._before = max(before, word.start - _BEFORE)
         #: How many words may stand between the word and its value where nothing joins them.
-        self._unjoined = 1 if _WITHOUT_VERB().match(lowered, word.start) else 0
+        self._unjoined = 1 if _WITHOUT_VERB.match(lowered, word.start) else 0
         #: Where the next word begins, and where the reading ends.
         self._after, self._limit = after, self._end + _AFTER
 
     def secrets(self) -> Iterator[Found]:
         """Yield the secrets that the word announces."""
-        sign = _ASSIGNED().match(self._text, self._end)
+        sign = _ASSIGNED.match(self._text, self._end)
         if sign is not None and (
             not sign["tag"] or "<" in self._text[max(0, self._word.start - 40) : self._word.start]
         ):
@@ -287,10 +277,10 @@ class _Reading:
 
     def _unquoted(self, sign: re.Match[str]) -> str:
         """Return a value without what follows it: other settings, the next column, the end of a sentence."""
-        found = _UNQUOTED().match(self._text, sign.end())
+        found = _UNQUOTED.match(self._text, sign.end())
         if found is None:
             return ""
-        value = _NEXT().split(found[0], maxsplit=1)[0]
+        value = _NEXT.split(found[0], maxsplit=1)[0]
         if sign["column"]:
             value = value.partition("|")[0]
         value = value.rstrip("\\)]};,")
@@ -300,7 +290,7 @@ class _Reading:
 
     def _is_code(self, value: str) -> bool:
         """Return whether a value without quotes has signs of code, which a password may have, but not a token."""
-        return _CODE_SIGNS().search(value) is not None or (self._kind is not Kind.PASSWORD and "(" in value)
+        return _CODE_SIGNS.search(value) is not None or (self._kind is not Kind.PASSWORD and "(" in value)
 
     def _accepts(self, value: str, *, joined: bool) -> bool:
         """Return whether the word announces a value; `joined` if nothing with a meaning is between them."""
@@ -308,13 +298,13 @@ class _Reading:
             return False
         looks = strength(value)
         if self._kind is Kind.PASSWORD:
-            number = (value.isdigit() and len(value) >= _SHORTEST_NUMBER) or _GROUPS().fullmatch(value) is not None
+            number = (value.isdigit() and len(value) >= _SHORTEST_NUMBER) or _GROUPS.fullmatch(value) is not None
             return looks is Strength.LIKELY or (joined and not self._about and (number or looks is Strength.POSSIBLE))
         if self._kind is Kind.PIN:
-            return joined and (_PIN().fullmatch(value) is not None or looks is Strength.LIKELY)
+            return joined and (_PIN.fullmatch(value) is not None or looks is Strength.LIKELY)
         if self._kind is Kind.TOKEN:
             likely = looks is Strength.LIKELY and len(value) >= _SHORTEST_TOKEN
-            mixed = looks is Strength.POSSIBLE and _MIXED_TOKEN().fullmatch(value) is not None
+            mixed = looks is Strength.POSSIBLE and _MIXED_TOKEN.fullmatch(value) is not None
             return is_random(value, _SHORTEST_ALONE) or (joined and (likely or mixed or is_random(value)))
         return looks is Strength.LIKELY or (joined and looks is Strength.POSSIBLE and any(map(str.isdigit, value)))
 
@@ -323,7 +313,7 @@ class _Reading:
         if not _UNLIKE_A_WORD.search(self._text, self._end, self._limit):
             return
         between, previous, preposition, changed = 0, "", False, False
-        for place, token in enumerate(_TOKEN().finditer(self._text, self._end, self._limit)):
+        for place, token in enumerate(_TOKEN.finditer(self._text, self._end, self._limit)):
             value, start = _bare(token)
             if place >= _MOST_AFTER or "\n" in self._text[self._end : token.start()]:
                 return
@@ -336,11 +326,11 @@ class _Reading:
             yield from self._judged(value, start, joined=joined)
             previous = token[0].lower()
             word = previous.strip(_EDGES)
-            function = _is_function_word(word) or _PARTICLE().fullmatch(token[0]) is not None
+            function = _is_function_word(word) or _PARTICLE.fullmatch(token[0]) is not None
             preposition = function if place == 0 else preposition
             changed |= word in _CHANGED
             between += not (function or word in _CHANGED)
-            if _SENTENCE_END().search(token[0]) or between > _MOST_BETWEEN or token.end() > self._after:
+            if _SENTENCE_END.search(token[0]) or between > _MOST_BETWEEN or token.end() > self._after:
                 return
 
     def _judged(self, value: str, start: int, *, joined: bool) -> Iterator[Found]:
@@ -360,13 +350,13 @@ class _Reading:
         """Yield the value in "hunter2 is the password" and in "use hunter2 as password"."""
         if not _UNLIKE_A_WORD.search(self._text, self._before, self._word.start):
             return
-        tokens = list(_TOKEN().finditer(self._text, self._before, self._word.start))
+        tokens = list(_TOKEN.finditer(self._text, self._before, self._word.start))
         if self._before == self._word.start - _BEFORE:
             del tokens[0]  # it may be the end of a word
         following = ""
         after = self._word.start
         for token in tokens[: -_MOST_BEFORE - 1 : -1]:
-            if "\n" in self._text[token.end() : after] or (following and _SENTENCE_END().search(token[0])):
+            if "\n" in self._text[token.end() : after] or (following and _SENTENCE_END.search(token[0])):
                 return
             value, start = _bare(token)
             apart = following or token.end() < after
@@ -380,7 +370,7 @@ class _Reading:
 
     def _ends(self) -> bool:
         """Return whether no noun follows the word: "the password for", not "the password store"."""
-        token = _TOKEN().match(self._text, self._end + 1)
+        token = _TOKEN.match(self._text, self._end + 1)
         ended = self._text[self._end : self._end + 1] in ".,;!?)"
         return ended or token is None or _is_function_word(token[0].lower().strip(_EDGES))
 

@@ -10,8 +10,9 @@ A condition is about what a repository tells by itself: branches, commits, tags,
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
+
+from memotherm.text.patterns import lazy_pattern
 
 __all__ = ["RELEASE", "UNNAMED", "Condition", "opposite", "parse_condition"]
 
@@ -23,15 +24,15 @@ UNNAMED, RELEASE = "?", "release*"
 
 _VERSION = r"\d+(?:\.\d+){0,3}"
 _FORMS = (
-    re.compile(r"(?P<subject>branch) (?P<name>\S{1,200}) (?P<state>exists|is gone|is merged)"),
-    re.compile(
+    lazy_pattern(r"(?P<subject>branch) (?P<name>\S{1,200}) (?P<state>exists|is gone|is merged)"),
+    lazy_pattern(
         rf"(?P<subject>tag|version)(?: of (?P<name>\S{{1,100}}))? (?P<state>at least|>=) v?(?P<value>{_VERSION})"
     ),
-    re.compile(r"(?P<subject>file) (?P<name>\S.{0,298}\S|\S) (?P<state>exists|is gone)"),
-    re.compile(r'(?P<subject>file) (?P<name>[^"]{1,300}) (?P<state>contains|lacks) "(?P<value>[^"]{1,200})"'),
-    re.compile(r"(?P<subject>commit) (?P<name>[0-9a-f]{7,64}) (?P<state>is in) (?P<value>\S{1,200})"),
+    lazy_pattern(r"(?P<subject>file) (?P<name>\S.{0,298}\S|\S) (?P<state>exists|is gone)"),
+    lazy_pattern(r'(?P<subject>file) (?P<name>[^"]{1,300}) (?P<state>contains|lacks) "(?P<value>[^"]{1,200})"'),
+    lazy_pattern(r"(?P<subject>commit) (?P<name>[0-9a-f]{7,64}) (?P<state>is in) (?P<value>\S{1,200})"),
 )
-_BRANCH_NAME = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock$))[^\s~^:?*\[\\\x00-\x1f\x7f/.-][^\s~^:?*\[\\\x00-\x1f\x7f]*")
+_BRANCH_NAME = lazy_pattern(r"(?!.*(?:\.\.|//|@\{|\.lock$))[^\s~^:?*\[\\\x00-\x1f\x7f/.-][^\s~^:?*\[\\\x00-\x1f\x7f]*")
 
 
 class Condition(NamedTuple):

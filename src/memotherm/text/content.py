@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from memotherm.errors import ContentTooLarge, InvalidInput
+from memotherm.text.patterns import lazy_pattern
 
 #: Characters that are not shown, for a class in a pattern: Unicode's Default_Ignorable_Code_Point, and control
 #: characters except line breaks and tabs.
@@ -69,9 +70,9 @@ NAME = "memotherm-memory"
 OPEN = f"<{NAME}>"
 CLOSE = f"</{NAME}>"
 
-_TAG = re.compile(rf"<(?P<close>/?)\s*{NAME}\b[^<>]*>", re.IGNORECASE)
+_TAG = lazy_pattern(rf"<(?P<close>/?)\s*{NAME}\b[^<>]*>", re.IGNORECASE)
 #: A context in the format `messages` whose content was removed.
-_EMPTY_MESSAGE = re.compile(r'\[\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"content"\s*:\s*"\s*"\s*\}\s*\]')
+_EMPTY_MESSAGE = lazy_pattern(r'\[\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"content"\s*:\s*"\s*"\s*\}\s*\]')
 
 
 def carries_marker(text: str) -> bool:
@@ -101,11 +102,11 @@ def without_blocks(text: str) -> str:
 
 
 #: The end of a sentence. The pattern starts with a character class, which `re` scans for quickly.
-_SENTENCE = re.compile(
+_SENTENCE = lazy_pattern(
     r"[.!?…؟।。！？．；\n](?:(?<=[.!?…؟।])[\"'”’)\]]*(?=\s)|(?<=[。！？．；])[」』”’）]*|(?<=\n)\n*)"
 )
 #: Pieces of markup that must not be split: code, links, tags, emphasis. Begins with a set, too.
-_MARKUP = re.compile(
+_MARKUP = lazy_pattern(
     r"[`~!\[<*_](?:"
     r"(?<=`)``[\s\S]*?(?:```|\Z)"
     r"|(?<=~)~~[\s\S]*?(?:~~~|\Z)"
@@ -114,11 +115,11 @@ _MARKUP = re.compile(
     r"|(?<=<)[A-Za-z/!][^<>]{0,2000}(?:>|\Z)"
     r"|(?<=\*)\*[^*\n]{1,500}\*\*|(?<=_)_[^_\n]{1,500}__)"
 )
-_SIGNS = re.compile(r"[`*_#<>\[\](){}|~\\]+|https?://\S+")
+_SIGNS = lazy_pattern(r"[`*_#<>\[\](){}|~\\]+|https?://\S+")
 #: The letters of flags.
 _REGIONAL = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 #: Two code points of one character: with a joiner, a selector, a skin tone or a tag; parts of a Korean syllable.
-_JOINED = re.compile(
+_JOINED = lazy_pattern(
     r"\u200d|[\s\S][\u200c\u200d\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\r\n"
     r"|[\s\S][\u1160-\u11ff\ud7b0-\ud7fb]|[\u1100-\u115f\ua960-\ua97c][\u1100-\u115f\ua960-\ua97c\uac00-\ud7a3]"
 )
@@ -247,12 +248,14 @@ _SEEN_AS = {other: char for char, others in _LOOKALIKES.items() for other in oth
 #: What a hidden character is folded to, and what one that is a space as well; a class of both.
 _HIDDEN, _HIDDEN_SPACE = "\u200b", "\x85"
 _ANY_HIDDEN = f"[{_HIDDEN}{_HIDDEN_SPACE}]*"
-_IS_HIDDEN = re.compile(f"[{INVISIBLE}]")
+_IS_HIDDEN = lazy_pattern(f"[{INVISIBLE}]")
 #: An angle, or what looks like one, in any text. Most texts have none.
-_ANGLES = re.compile(f"[<＜﹤≮{_LOOKALIKES['<']}]")
+_ANGLES = lazy_pattern(f"[<＜﹤≮{_LOOKALIKES['<']}]")
 _SPELLED = _ANY_HIDDEN.join("[-_\\s]" if char == "-" else char for char in NAME)
 #: The marker, and control tokens of chat models, such as `<|im_start|>`, which some servers do not escape.
-_MARKER = re.compile(rf"<(?=[\s/{_HIDDEN}]*{_SPELLED}|{_ANY_HIDDEN}\|[^\s<>]{{1,80}}\|{_ANY_HIDDEN}[>›»〉》⟩⟫❭❯❱˃ᐳ≻])")
+_MARKER = lazy_pattern(
+    rf"<(?=[\s/{_HIDDEN}]*{_SPELLED}|{_ANY_HIDDEN}\|[^\s<>]{{1,80}}\|{_ANY_HIDDEN}[>›»〉》⟩⟫❭❯❱˃ᐳ≻])"
+)
 
 
 class _FoldedChars(dict[int, str]):

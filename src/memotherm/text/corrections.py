@@ -12,27 +12,28 @@ import re
 from typing import NamedTuple
 
 from memotherm.text.language import WORD_LISTS
+from memotherm.text.patterns import lazy_pattern
 from memotherm.text.phrase_patterns import PhrasePattern
 from memotherm.text.phrases import is_question, listed_phrases, sentences
 from memotherm.text.versions import MOST_CHARS, Statement, languages_of, phrases_in
 from memotherm.text.words import plain_text
 
 #: What ends the words that a correction begins with.
-_HEAD = re.compile(r"[,:;.!，、：；。！—–]+\s*|\s+-\s+")
+_HEAD = lazy_pattern(r"[,:;.!，、：；。！—–]+\s*|\s+-\s+")
 #: How many such parts a correction begins with at most, and the letters of each: "no, wait, that's wrong: …".
 _MOST_HEADS, _LONGEST_HEAD = 3, 40
 #: The denied value behind the one that holds: "the gateway is Kong, not Traefik".
-_TAIL = re.compile(r"[,，、;—–(]\s*([^,，、;—–()]{2,60}?)\)?[.。!！]?\s*$")
+_TAIL = lazy_pattern(r"[,，、;—–(]\s*([^,，、;—–()]{2,60}?)\)?[.。!！]?\s*$")
 #: What may be before such words: "hm no", "ach nein".
-_INTERJECTION = re.compile(
+_INTERJECTION = lazy_pattern(
     "^(?:h+m+|oh|ah|uh|er|um|well|wait|hey|ok|oops|ach|na|naja|äh|hä|mais|bah|ben|oye|ay|ué|ei|poxa|boh|nou|ну|а) "
 )
 _MOST_DENIED_WORDS = 5
-_BUT = re.compile(
+_BUT = lazy_pattern(
     r" (?:not|nicht|pas|no|non|não|niet|nie|не|inte|ikke) (?:\S+ ){1,4}?"
     r"(?:but|sondern|mais|sino|bensì|mas|maar|lecz|а|utan|men) "
 )
-_FROM = re.compile(r" (?:from|von|de|da|van) (?:\S+ ){1,4}$")
+_FROM = lazy_pattern(r" (?:from|von|de|da|van) (?:\S+ ){1,4}$")
 
 
 class Correction(NamedTuple):

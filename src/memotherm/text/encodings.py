@@ -13,6 +13,8 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from memotherm.text.patterns import lazy_pattern
+
 #: Digits of Chinese and Japanese numbers, and the formal ones of both.
 KANJI_DIGITS = str.maketrans("〇零一二三四五六七八九壹贰叁肆伍陆柒捌玖貳參陸壱弐参", "00123456789123456789236123")
 _TENS = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000}
@@ -22,9 +24,9 @@ _DIGITS = "0-9" + "".join(map(chr, KANJI_DIGITS))
 #: A text may have been encoded more than once, such as `&amp;#52;`.
 _MOST_ROUNDS = 3
 #: Most texts have none of these.
-_ANY = re.compile(rf"[&%\\<\[*~`{_UNITS}]|__")
+_ANY = lazy_pattern(rf"[&%\\<\[*~`{_UNITS}]|__")
 #: What is looked at from each place has a limited length.
-_ENCODED = re.compile(
+_ENCODED = lazy_pattern(
     r"(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});?)"
     r"|(?P<bytes>(?:%[0-9a-fA-F]{2})+)"
     r"|(?P<utf_16>(?:\\u[0-9a-fA-F]{4})+)"

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 
+from memotherm.text.patterns import lazy_pattern
+
 __all__ = ["error_lines", "error_signature", "error_signatures"]
 
 _END = 16 * 1024
@@ -21,8 +23,8 @@ _MOST_SIGNATURES = 40
 _LONGEST_LINE = 400
 _SHORTEST, _FEWEST_WORDS = 12, 2
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f](?:(?<=\x1b)\[[0-9;?]{0,40}[A-Za-z])?")
-_PART = re.compile(
+_CONTROL = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f](?:(?<=\x1b)\[[0-9;?]{0,40}[A-Za-z])?")
+_PART = lazy_pattern(
     r"(?<!\w)(?P<quoted>'[^'\n]{1,120}'|\"[^\"\n]{1,120}\"|`[^`\n]{1,120}`)(?!\w)"
     r"|(?P<time>\b\d{4}[-/]\d\d[-/]\d\d(?:[t ]\d\d:\d\d[\d:.,]{0,20})?(?:z|[+-]\d\d:?\d\d)?"
     r"|\b\d{1,2}:\d\d:\d\d[.,]?\d{0,9})"
@@ -30,13 +32,13 @@ _PART = re.compile(
     r"|(?<![\w.@+~/\\:-])(?P<path>(?:[a-z]:)?[\w.@+~/\\-]*+(?::\d+)*+(?:\(\d+,\d+\))?)"
     r"|(?P<number>(?<![\w])[+-]?\d[\d.,_]*+(?:ns|us|ms|s|m|h|%|[kmgt]i?b)?\b)"
 )
-_PLACE = re.compile(r"(?::\d+)+$|\(\d+,\d+\)$")
-_EXTENSION = re.compile(r"[\w)\]]\.[a-z]\w{0,6}$")
+_PLACE = lazy_pattern(r"(?::\d+)+$|\(\d+,\d+\)$")
+_EXTENSION = lazy_pattern(r"[\w)\]]\.[a-z]\w{0,6}$")
 #: How tools mark the lines of an error.
-_MARKS = re.compile(r"^(?:[^\w'\"`]+|e\s{2,}|(?:ba|z|)sh: (?:line )?(?:\d+: )?|zsh:\d+: |npm err! )+")
+_MARKS = lazy_pattern(r"^(?:[^\w'\"`]+|e\s{2,}|(?:ba|z|)sh: (?:line )?(?:\d+: )?|zsh:\d+: |npm err! )+")
 #: Frames of a trace, source text, differences, and lines that every failure has.
-_FRAME = re.compile(r"\s*(?:at |file \"|>>> referenced|[+#]|//|-{2,}>|\d+ \||note:|help:|> {2,})", re.IGNORECASE)
-_GENERIC = re.compile(
+_FRAME = lazy_pattern(r"\s*(?:at |file \"|>>> referenced|[+#]|//|-{2,}>|\d+ \||note:|help:|> {2,})", re.IGNORECASE)
+_GENERIC = lazy_pattern(
     r"traceback|exit code|exit status|process exited|error #|errors?$|fail(?:ed|ure)?:?$|build failed|command failed"
     r"|make(?:\[#\])?: |code \w+$|for more information|could not compile|caused by|tests?: |test suites?: |short test"
     r"|assert |failed tests?/|[#=. ]+(?:passed|failed)|# (?:passed|failed|error)|fatal error$|an error occurred$"
@@ -86,7 +88,7 @@ def _kept(match: re.Match[str]) -> str:
     return ""
 
 
-_NUMBERS = re.compile(r"(?<!\w)\d[\d.,]*+(?!\w)")
+_NUMBERS = lazy_pattern(r"(?<!\w)\d[\d.,]*+(?!\w)")
 
 
 def _is_path(text: str) -> bool:

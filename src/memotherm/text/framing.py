@@ -13,11 +13,11 @@ sentence without its framing. `word_lists.json` lists the phrases of each langua
 from __future__ import annotations
 
 import functools
-import re
 import unicodedata
 from typing import NamedTuple
 
 from memotherm.text.language import WORD_LISTS
+from memotherm.text.patterns import lazy_pattern
 from memotherm.text.phrases import is_question
 from memotherm.text.words import is_unspaced, plain_text
 
@@ -25,10 +25,10 @@ from memotherm.text.words import is_unspaced, plain_text
 _MOST_PHRASES = 4
 _MOST_WORDS = 8
 _MOST_CHARS = 120
-_WORD = re.compile(r"[\w\u0300-\u036f\u0900-\u0dff]+")
-_MARK = re.compile("[?\u037e\u055e\u061f\u1367\uff1f]")
+_WORD = lazy_pattern(r"[\w\u0300-\u036f\u0900-\u0dff]+")
+_MARK = lazy_pattern("[?\u037e\u055e\u061f\u1367\uff1f]")
 #: What may stand between a phrase and the question; opening quotation and question marks belong to the question.
-_BETWEEN = re.compile(r"[\s,，、:：;；.。…!！—–-]*")
+_BETWEEN = lazy_pattern(r"[\s,，、:：;；.。…!！—–-]*")
 #: A mark at the end of a framed question.
 _AFTER = " \t\n\r,，、.。…!！?？;；:：—–-؟"
 

@@ -16,11 +16,12 @@ from functools import lru_cache
 from itertools import pairwise
 
 from memotherm.text.content import INVISIBLE
+from memotherm.text.patterns import lazy_pattern
 from memotherm.text.words import LONGEST_WORD, is_unspaced, words
 
-_HIDDEN = re.compile(f"[{INVISIBLE}]")
+_HIDDEN = lazy_pattern(f"[{INVISIBLE}]")
 #: Accents and vowel signs.
-_MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
+_MARKS = lazy_pattern("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = rf"(?:{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
@@ -30,7 +31,7 @@ _REST_OF_URL = r"[^\s<>\"'()\[\],;]{0,500}"
 _GROUPS = r"\+?\(?\b\d{1,4}\)?(?:[ ./-]{1,2}\(?\d{2,4}\)?){2,6}\b"
 _TELEPHONE = r"(?:\+\(?|\b0)\d{1,4}\)?(?:[ ./-]{1,2}\(?\d{2,8}\)?){1,6}\b"
 #: The kinds of tokens; the first one that matches wins.
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     "|".join(
         (
             rf"(?P<email>\"?[\w.%+-]{{1,64}}\"?@{_HOST})",
@@ -48,12 +49,12 @@ _TOKEN = re.compile(
     )
 )
 #: A word with this is a code, a file name or a host.
-_CODE = re.compile(r"\d|_|\w\w\.\w\w")
+_CODE = lazy_pattern(r"\d|_|\w\w\.\w\w")
 #: What separates two identifiers.
-_APART = re.compile(r"[\s,;()\[\]{}<>\"\u201c\u201d\u201e\u00ab\u00bb\u3001\uff0c\uff1b\u3002]")
+_APART = lazy_pattern(r"[\s,;()\[\]{}<>\"\u201c\u201d\u201e\u00ab\u00bb\u3001\uff0c\uff1b\u3002]")
 #: Numbers in groups have at least so many digits; 10-12-14 is a list.
 _LEAST_DIGITS = 7
-_YEARS = re.compile(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*")
+_YEARS = lazy_pattern(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*")
 #: A telephone number without the code of its country has at least so many digits, and the code at most three.
 _LEAST_NATIONAL, _LONGEST_CODE = 9, 3
 #: The most characters of a text that are read; of one character, Unicode makes up to 18.

@@ -18,6 +18,7 @@ from itertools import chain
 
 from memotherm.text.content import sentence_ends
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS
+from memotherm.text.patterns import lazy_pattern
 from memotherm.text.phrase_patterns import PhrasePattern
 from memotherm.text.words import is_unspaced, plain_text, stemmed_words, words
 
@@ -37,26 +38,26 @@ _MIN_CHARS = 10
 _LONGEST_CACHED = 400
 #: Longer sentences without a question mark are not taken for questions.
 _MAX_QUESTION_CHARS = 120
-_QUESTION_END = re.compile(
+_QUESTION_END = lazy_pattern(
     "(?:[?？؟\u037e]|[吗呢嘛么][。.!！]?|(?:です|ます|でしょう|ました|ません|のでしょう)か[。.]?"
     "|(?:까요?|나요|인가요|(?:알려|설명해|보여) ?(?:줘|주세요))[.。]?"
     "|教えて(?:ください|下さい)?[。.]?)"
     "[\\s\"'”’」』*_`]*$"
 )
 #: "…, ok?" asks for no answer.
-_AGREED = re.compile(r"[,，]\s*(?:ok|okay|okey|好吗)\s*[?？]\s*$", re.IGNORECASE)
-_CLAUSES = re.compile("[,，、:：;；—–]")
+_AGREED = lazy_pattern(r"[,，]\s*(?:ok|okay|okey|好吗)\s*[?？]\s*$", re.IGNORECASE)
+_CLAUSES = lazy_pattern("[,，、:：;；—–]")
 #: What a text to translate or to correct follows, or stands in.
-_MATERIAL = re.compile('[:：\n"“„«「『]')
-_NUMBER = re.compile(r"\d+")
+_MATERIAL = lazy_pattern('[:：\n"“„«「『]')
+_NUMBER = lazy_pattern(r"\d+")
 _MAX_SUM_CHARS = 80
 #: Code; a run such as a path, up to its last letter, if a digit or a sign such as `/` is before that; Latin letters.
-_SPECIFIC = re.compile(
+_SPECIFIC = lazy_pattern(
     r"`[^`\n]++`"
     r"|(?<![\w./\\@:#-])(?=(?:[^\W\d_]|[.:-])*+[\d_/\\@#][./\\@:#-]*+\w)[\w./\\@:#-]*\w"
     r"|\d|(?<=[^\x00-\u024f])[A-Za-z]{2,}"
 )
-_NAME = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
+_NAME = lazy_pattern(r"(?<=[\w,] )[A-Z][\w-]+")
 #: Languages whose question words may stand anywhere in a question.
 _ANYWHERE = ("turkish", "hindi", "chinese")
 

@@ -19,6 +19,7 @@ from memotherm.errors import InvalidInput, SettingsError
 from memotherm.settings import Settings
 from memotherm.text.content import INVISIBLE
 from memotherm.text.credentials import credentials
+from memotherm.text.patterns import lazy_pattern
 from memotherm.text.secret_values import MARK, Found
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
     "secret_values",
 ]  # fmt: skip
 
-_PRIVATE = re.compile(r"<(?P<close>/?)\s{0,4}private\b[^<>]{0,100}>", re.IGNORECASE)
+_PRIVATE = lazy_pattern(r"<(?P<close>/?)\s{0,4}private\b[^<>]{0,100}>", re.IGNORECASE)
 
 
 def private_passages(text: str) -> Iterator[Found]:
@@ -48,7 +49,7 @@ _LONGEST_PATTERN = 200
 _UNBOUNDED = 200
 #: The maximum length of a match.
 _LARGEST_SPAN = 1000
-_ELEMENT = re.compile(
+_ELEMENT = lazy_pattern(
     r"""(?P<atom>\\[dDwWsS] | \\[^A-Za-z0-9\s] | \[\^?\]?(?:\\.|[^\]\\\[])+\] | \. | [^\\\[\](){}|*+?^$.])
         (?P<repeat>\{(?P<low>\d{1,4})(?:,(?P<high>\d{1,4}))?\} | [*+?])?""",
     re.VERBOSE | re.DOTALL,
@@ -86,7 +87,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 #: A replacement can uncover another secret; the search stops after this many rounds.
 _MAX_ROUNDS = 8
-_HIDDEN = re.compile(f"[{INVISIBLE}]")
+_HIDDEN = lazy_pattern(f"[{INVISIBLE}]")
 
 
 class Redacted(NamedTuple):
@@ -219,7 +220,7 @@ def _replaced(text: str, found: Iterable[Found]) -> Redacted:
 
 
 #: Small and large letters, digits and symbols in one word, without a word such as "password" beside it.
-_MIXED = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"), re.compile("[!#%&*+=?@^~$]"))
+_MIXED = (lazy_pattern("[a-z]"), lazy_pattern("[A-Z]"), lazy_pattern("[0-9]"), lazy_pattern("[!#%&*+=?@^~$]"))
 _SHORTEST_MIXED, _LONGEST_MIXED = 10, 200
 _AROUND_WORDS = ".,;:!?\"'`()[]<>"
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from datetime import date, timedelta
 
+from memotherm.text.patterns import lazy_pattern
+
 #: Words for days, by their distance from today. Left out are words with another common meaning: the French "hier" is
 #: "here" in German, the Hindi word for yesterday is the one for tomorrow. Today needs no date: it is that of the text.
 _DAYS = {
@@ -49,13 +51,13 @@ _EAST_ASIAN = (
     r"|([月火水木金土日])曜日?まで|([월화수목금토일])요일까지"
 )
 #: What is before the Spanish "mañana" if it is a morning.
-_DETERMINER = re.compile(r"(?<!\S)(?:la|esta|cada)\s+$")
+_DETERMINER = lazy_pattern(r"(?<!\S)(?:la|esta|cada)\s+$")
 _LONGEST_DETERMINER = 10
 _EAST_ASIAN_DAYS = ("一二三四五六日", "月火水木金土日", "월화수목금토일")
 
 
 #: A date after one of those words that say how long something holds, and not only when it is due.
-_HOLDS_UNTIL = re.compile(
+_HOLDS_UNTIL = lazy_pattern(
     r"(?:(?<!\w)(?:until|till|bis|hasta|jusqu'à|fino|até|tot|do|до) (?:\w+ ){0,3}\(?|到\S{2,3} \(|(?:まで|까지) \()"
     r"(\d{4}-\d\d-\d\d)",
     re.IGNORECASE,
@@ -159,10 +161,10 @@ _MONTHS = (
     "november nov novembre noviembre novembro listopada ноября листопада kasım marraskuu listopadu noiembrie",
     "december dec dezember décembre diciembre dicembre dezembro grudnia декабря грудня aralık joulukuu prosince",
 )
-_ISO = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
-_EAST_ASIAN_DAY = re.compile(r"(?:(\d{1,2})\s*[月월]\s*)?(\d{1,2})\s*[日号號일]")
+_ISO = lazy_pattern(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_EAST_ASIAN_DAY = lazy_pattern(r"(?:(\d{1,2})\s*[月월]\s*)?(\d{1,2})\s*[日号號일]")
 #: A day of the month alone: "the 14th", "bis zum 20.", "le 14", "el día 14".
-_DAY_ALONE = re.compile(
+_DAY_ALONE = lazy_pattern(
     r"(?<![\w.:])(?:the (\d{1,2})(?:st|nd|rd|th)|(?:bis|vor|zum|am|den|dem) (?:zum |dem )?(\d{1,2})\.(?!\d)"
     r"|(?:avant|pour|jusqu'au|d'ici) le (\d{1,2})|(?:el|del|al) (?:día )?(\d{1,2})(?= |$|[,.])|(?:o|até o|até|no) dia"
     r" (\d{1,2})"
@@ -170,13 +172,13 @@ _DAY_ALONE = re.compile(
     r" (\d{1,2})(?:-?го)?)(?![\w:%])",
     re.IGNORECASE,
 )
-_MONTH_END = re.compile(
+_MONTH_END = lazy_pattern(
     r"end of (?:the |this )?month|month.?end|monatsende|ende des monats|fin (?:du|de) mois|fin(?:al(?:es)?)? de mes"
     r"|fine (?:del )?mese"
     r"|fi(?:m|nal) do mês|eind van de maand|konca miesiąca|кон(?:ца|ец) месяца|кінця місяця|ay sonu|月底|月末|월말",
     re.IGNORECASE,
 )
-_THIS_WEEK = re.compile(
+_THIS_WEEK = lazy_pattern(
     r"(?:this|end of (?:the )?) ?week|diese(?:r)? woche|ende der woche|cette semaine|fin de (?:la"
     r" )?semaine|esta semana"
     r"|fin de (?:la )?semana|questa settimana|fine settimana|deze week|w tym tygodniu|на этой неделе|до конца недели"

@@ -21,30 +21,31 @@ from numpy.typing import NDArray
 
 from memotherm.text.content import INVISIBLE, sentence_ends
 from memotherm.text.encodings import KANJI_DIGITS
+from memotherm.text.patterns import lazy_pattern
 
 Positions = NDArray[np.int64]
 Numbers = NDArray[np.uint64]
 
 #: Characters of scripts without spaces: Thai, kana, ideographs.
 _UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(f"[{_UNSPACED}]|[^\\W_{_UNSPACED}]+")
-_DENSE = re.compile(f"[{_UNSPACED}]")
+_WORD = lazy_pattern(f"[{_UNSPACED}]|[^\\W_{_UNSPACED}]+")
+_DENSE = lazy_pattern(f"[{_UNSPACED}]")
 #: Invisible characters that count as letters, such as the filler of Hangul.
-_HIDDEN = re.compile(f"[{INVISIBLE}]")
+_HIDDEN = lazy_pattern(f"[{INVISIBLE}]")
 #: Cyrillic and Greek letters, small capitals and others that look like Latin letters, in either case, and these.
 _LOOK_ALIKES = str.maketrans(
     "аеорсухіјѕԁһӏԛԝвнмткοαινκρτυχεβημζᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢɑɡı",
     "aeopcyxijsdhlqwbhmtkoaivkptuxebhmzabcdefghijklmnoprstuvwyzagi",
 )
-_LATIN = re.compile("[a-z]")
+_LATIN = lazy_pattern("[a-z]")
 #: What separates clauses.
-_BREAK = re.compile(r"[.!?…;:,()\n\"“”—–。，、；：！？]")
+_BREAK = lazy_pattern(r"[.!?…;:,()\n\"“”—–。，、；：！？]")
 #: A passage of so many letters, characters of a script without spaces, or digits is found inside a clause; a shorter
 #: one only if it is all of a clause.
 _LETTERS, _DENSE_LETTERS, _DIGITS = 10, 5, 6
 _MOST_SENTENCES = 200
 #: The headings of a Markdown text.
-HEADINGS = re.compile(r"^#{1,6} .*$", re.MULTILINE)
+HEADINGS = lazy_pattern(r"^#{1,6} .*$", re.MULTILINE)
 
 
 class Spelled(NamedTuple):

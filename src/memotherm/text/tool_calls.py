@@ -5,9 +5,10 @@ The hook of a tool imports this module before anything else, so it imports littl
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
+
+from memotherm.text.patterns import lazy_pattern
 
 __all__ = ["COMMAND_WORD", "Command", "ToolCall", "call_names", "command_shape", "commands", "listed"]
 
@@ -39,10 +40,10 @@ def listed(words: str) -> frozenset[str]:
 
 _COMMAND_CHARS = 200
 _MOST_PARTS = 12
-_SEPARATORS = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
-COMMAND_WORD = re.compile(r"[^\s'\"]+|'[^']*'|\"[^\"]*\"")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]*")
+_SEPARATORS = lazy_pattern(r"\s*(?:&&|\|\||[;|\n])\s*")
+COMMAND_WORD = lazy_pattern(r"[^\s'\"]+|'[^']*'|\"[^\"]*\"")
+_ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*=")
+_SUBCOMMAND = lazy_pattern(r"[a-z][a-z0-9:_-]*")
 #: Programs that only look, and whose arguments are what the agent looks at.
 _LOOKING = listed(
     "ls cat head tail grep egrep rg ag find fd pwd echo printf wc sed awk less more cd which type tree stat file du df "

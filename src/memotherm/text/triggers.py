@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memotherm.text.failures import error_signature, error_signatures
+from memotherm.text.patterns import lazy_pattern
 from memotherm.text.tool_calls import COMMAND_WORD, Command, ToolCall, commands, listed
 
 __all__ = ["FIX", "is_remedy", "names_call_vaguely", "reason_for_call", "trigger_names"]
@@ -25,9 +26,9 @@ FIX = "fix"
 # What a memory names
 
 _SENTENCE_CHARS = 200
-_CODE = re.compile(r"`([^`\n]{2,200})`")
-_QUOTED = re.compile(r"`([^`\n]{4,200})`|\"([^\"\n]{4,200})\"|“([^”\n]{4,200})”|„([^“\n]{4,200})“")
-_PATH = re.compile(r"(?<![\w.@:/~*-])(?=[^\s]{0,300}[./])[\w.@~*/-]++")
+_CODE = lazy_pattern(r"`([^`\n]{2,200})`")
+_QUOTED = lazy_pattern(r"`([^`\n]{4,200})`|\"([^\"\n]{4,200})\"|“([^”\n]{4,200})”|„([^“\n]{4,200})“")
+_PATH = lazy_pattern(r"(?<![\w.@:/~*-])(?=[^\s]{0,300}[./])[\w.@~*/-]++")
 _EXTENSIONS = listed(
     "py pyi ipynb js jsx ts tsx mjs cjs vue svelte rs go rb rake java kt kts scala swift c h cc cpp hpp cs php pl lua "
     "ex exs erl hs ml r jl dart sql sh bash zsh ps1 bat html htm css scss sass less md mdx rst tex txt csv tsv json "
@@ -35,13 +36,13 @@ _EXTENSIONS = listed(
     "plist pbxproj svg png jpg otf ttf"
 )
 _NAMED_FILES = listed("Makefile Dockerfile Gemfile Podfile Procfile Justfile Rakefile Jenkinsfile Vagrantfile")
-_BARE_NAME = re.compile(r"(?<![\w/.-])[A-Z][a-z]{5,12}(?![\w/-])")
+_BARE_NAME = lazy_pattern(r"(?<![\w/.-])[A-Z][a-z]{5,12}(?![\w/-])")
 #: A word after which a program is named without quotation marks.
-_UNQUOTED = re.compile(
+_UNQUOTED = lazy_pattern(
     r"\b(?:run|runs|running|use|using|call|execute|start|starte|starten|nutze|benutze|führe)\s+"
     r"([a-z][\w.-]{1,40}(?:\s+[a-z][\w:-]{1,40})?)", re.IGNORECASE
 )  # fmt: skip
-_NEGATION = re.compile(
+_NEGATION = lazy_pattern(
     r"\b(?:never|not|don't|dont|doesn't|mustn't|cannot|can't|avoid|without|instead of|nie|niemals|nicht|kein\w{0,2}|"
     r"statt|no|ne pas|jamais|nunca)\b", re.IGNORECASE
 )  # fmt: skip
@@ -52,11 +53,11 @@ _COMMON_ERRORS = listed(
     "systemexit failed failure fatal error: warning nullpointerexception illegalargumentexception"
 )
 #: ECONNREFUSED, E0433, InsufficientPrivilege, psycopg.errors.X, __cxa_thread_atexit.
-_ERROR_NAME = re.compile(
+_ERROR_NAME = lazy_pattern(
     r"(?<![\w.:/-])(?:[A-Z][A-Z0-9_]{4,40}|[A-Z]{1,4}\d{3,6}|(?:\w{1,40}(?:\.|::)){0,6}[A-Z][a-z]{1,30}(?:[A-Z][a-z]{1,30}){1,6}"
     r"|\w{1,60}_\w{1,60})(?![\w/-])"
 )
-_NUMBER = re.compile(r"(?<![\w.])\d{3,5}(?![\w.])")
+_NUMBER = lazy_pattern(r"(?<![\w.])\d{3,5}(?![\w.])")
 
 
 class _Named(NamedTuple):
@@ -248,5 +249,5 @@ def _remedied(error: str) -> frozenset[str]:
 
 
 #: Names in quotation marks, and identifiers.
-_REMEDIED = re.compile(r"'[\w@./-]{3,60}'|\b[a-z]\w{0,40}[_/.-]\w{2,40}\b")
-_PLACEHOLDER = re.compile(r"[A-Z_]+|<.*>|\[.*\]|\.\.\.|…")
+_REMEDIED = lazy_pattern(r"'[\w@./-]{3,60}'|\b[a-z]\w{0,40}[_/.-]\w{2,40}\b")
+_PLACEHOLDER = lazy_pattern(r"[A-Z_]+|<.*>|\[.*\]|\.\.\.|…")

@@ -20,12 +20,12 @@ before the first linking verb.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterator, Set
 from itertools import accumulate, islice
 from typing import NamedTuple, TypeVar
 
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, SCRIPT_FUNCTION_WORDS, WORD_LISTS, latin_language
+from memotherm.text.patterns import lazy_pattern
 from memotherm.text.phrase_patterns import PhrasePattern
 from memotherm.text.phrases import conversational_words, is_question, phrases_of, sentences
 from memotherm.text.words import folded, is_unspaced, ordered_content_words, plain_text
@@ -55,12 +55,12 @@ _PARTICLES = frozenset("的了在和与到于由从で に を が へ と も �
 #: Exclamations, questions and headings state nothing.
 _NO_STATEMENT = ("!", "！", "?", "？", ":", "：")
 _MARKUP = " \n*_"
-_DIGIT = re.compile(r"\d")
+_DIGIT = lazy_pattern(r"\d")
 #: A letter that is neither Latin nor an accent.
-_OTHER_SCRIPT = re.compile("[^\x00-\u036f]")
-_EQUALS = re.compile(r"\s*(?:[:=]\s|→|->|：|＝)\s*")
-_UNSPACED_TEXT = re.compile("(?<=[^\x00-\u0dff])|(?=[^\x00-\u0dff])")
-_BETWEEN_UNSPACED = re.compile("(?<=[^\x00-\u0dff…]) (?=[^\x00-\u0dff…])")
+_OTHER_SCRIPT = lazy_pattern("[^\x00-\u036f]")
+_EQUALS = lazy_pattern(r"\s*(?:[:=]\s|→|->|：|＝)\s*")
+_UNSPACED_TEXT = lazy_pattern("(?<=[^\x00-\u0dff])|(?=[^\x00-\u0dff])")
+_BETWEEN_UNSPACED = lazy_pattern("(?<=[^\x00-\u0dff…]) (?=[^\x00-\u0dff…])")
 #: How a slot begins that only counts for a change.
 _LOOSE = "~"
 #: A linking verb in the place of a colon and of words that say that something has changed.

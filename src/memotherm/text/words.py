@@ -10,7 +10,6 @@ well, because a short query may not show its language. Words in other scripts ar
 from __future__ import annotations
 
 import functools
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,23 +23,24 @@ from memotherm.text.language import (
     script_language,
     stemmer,
 )
+from memotherm.text.patterns import lazy_pattern
 
 #: Changes when the same content gives other words; a store then rebuilds its text indexes.
 WORDS_VERSION = 2
 
 #: The most characters of a word in the text index.
 LONGEST_WORD = 64
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_LATIN = re.compile("[a-z\u00df-\u024f\u1e00-\u1eff]")
-_ASCII_WORD = re.compile("[a-z0-9]+")
+_ACCENTS = lazy_pattern("[\u0300-\u036f]")
+_LATIN = lazy_pattern("[a-z\u00df-\u024f\u1e00-\u1eff]")
+_ASCII_WORD = lazy_pattern("[a-z0-9]+")
 #: Letters and digits, and the marks that some scripts write their vowels with.
-_WORD = re.compile(
+_WORD = lazy_pattern(
     "(?:[^\\W_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
     "\u0e31-\u0e4e\u0eb1-\u0ece\u102b-\u103e\u17b4-\u17d3])+"
 )
 #: Han, kana, Hangul, Thai, Lao, Khmer and Myanmar: no spaces between words.
-_PUNCTUATION = re.compile(r"[^\w\u0300-\u036f\u0900-\u0dff]+")
-_UNSPACED = re.compile(
+_PUNCTUATION = lazy_pattern(r"[^\w\u0300-\u036f\u0900-\u0dff]+")
+_UNSPACED = lazy_pattern(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
@@ -49,7 +49,7 @@ _UNSPACED = re.compile(
 _FRAME = frozenset(WORD_LISTS["other"]["questions"].split())
 #: Pairs of characters with little meaning: hiragana, which writes particles and endings, and pairs with a Chinese
 #: pronoun, particle or question word. They get the weight of words that are frequent in questions.
-_FUNCTION_PAIR = re.compile(
+_FUNCTION_PAIR = lazy_pattern(
     "[\u3040-\u309f]{1,2}|.?[的了是不在有和与就也都很吗呢吧啊么什怎哪谁几为这那我你您他她它们个之其请要会能可]|"
     "[的了是不在有和与就也都很吗呢吧啊么什怎哪谁几为这那我你您他她它们个之其请要会能可]."
 )
@@ -210,8 +210,8 @@ _MIN_SHARED = 1 / 3
 _MIN_ANSWERED = 1 / 2
 _MIN_COMMON = 3
 #: A word, and a capitalised word inside a sentence.
-_ANY_WORD = re.compile(r"\w+")
-_CAPITALISED = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
+_ANY_WORD = lazy_pattern(r"\w+")
+_CAPITALISED = lazy_pattern(r"(?<=[\w,] )[A-Z][\w-]+")
 
 
 def reflected(contents: Sequence[str], query: str, answer: str, *, asks: bool = True) -> list[bool]:

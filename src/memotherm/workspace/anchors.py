@@ -23,13 +23,14 @@ from typing import Any, NamedTuple, TypeGuard
 
 from memotherm.errors import InvalidInput
 from memotherm.text.conditions import parse_condition
+from memotherm.text.patterns import lazy_pattern
 from memotherm.workspace.checks import Workspace
 
 __all__ = ["STATES", "anchor_at", "anchors_for", "paths_of", "place_in", "renewed", "state_of"]
 
 #: The states of what a memory is about, the one that needs most attention last.
 STATES = ("unknown", "fresh", "moved", "changed", "gone")
-_PLACE = re.compile(r"(?P<path>.{1,300}?)(?::(?P<first>[1-9]\d{0,6})(?:-(?P<last>[1-9]\d{0,6}))?)?")
+_PLACE = lazy_pattern(r"(?P<path>.{1,300}?)(?::(?P<first>[1-9]\d{0,6})(?:-(?P<last>[1-9]\d{0,6}))?)?")
 
 
 class Anchored(NamedTuple):
@@ -173,9 +174,9 @@ _MOST_ANCHORS = 3
 _MOST_LINES = 40
 #: More lines with a name than this do not tell which of them is meant.
 _MOST_NAMED = 3
-_NAME = re.compile(r"[^\W\d]\w{3,60}")
-_FILE = re.compile(r"[\w@./+-]{3,200}")
-_DEFINES = re.compile(
+_NAME = lazy_pattern(r"[^\W\d]\w{3,60}")
+_FILE = lazy_pattern(r"[\w@./+-]{3,200}")
+_DEFINES = lazy_pattern(
     r"\s*(?:(?:export|default|public|private|protected|static|async|abstract|final|pub|override)\s+){0,4}"
     r"(?:(?:def|class|function|func|fn|struct|enum|trait|interface|type|module|const|let|var|val)\s+"
     r"(?:\([^)]{0,80}\)\s*)?)?(\w{4,61})\s*(?:[(:=<{]|$)"

@@ -12,12 +12,12 @@ false. A boolean does not equal a number.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memotherm.errors import InvalidInput
+from memotherm.text.patterns import lazy_pattern
 
 #: The keys and positions that lead to a value.
 Path = tuple[str | int, ...]
@@ -28,7 +28,7 @@ _DEEPEST_PATH = 32
 _MOST_VALUES = 1000
 _MOST_VALUES_IN_ALL = 10_000
 _LONGEST_TEXT = 65_536
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 
 #: The comparisons of `FieldTest.test` by their operator in a filter.
