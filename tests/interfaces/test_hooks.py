@@ -1324,17 +1324,18 @@ def test_threads_that_load_for_a_hook_import_nothing():
     """Two threads that import the same packages can see modules that are not complete."""
     code = """
 import sys, threading
-from memotherm.hooks.warm_up import local_embedder, start_loading
+from memotherm.hooks.warm_up import local_embedder, start_model, start_tokenizer
 from memotherm.settings import Settings
+from memotherm.text.tokens import count_tokens
 
 imported = []
 sys.addaudithook(lambda event, arguments: event == "import" and imported.append((threading.get_ident(), arguments[0])))
 embedder = local_embedder(Settings())
-loading = start_loading(Settings().tokenizer, embedder)
+start_tokenizer()
+start_model(embedder)
 embedder.begin_query("Where is the staging database?")
-for thread in loading:
-    thread.join()
 embedder.embed_query("Where is the staging database?")
+count_tokens("Where is the staging database?")
 own = [name for thread, name in imported if thread == threading.get_ident()]
 print({"onnxruntime", "splintr"} <= set(own), len(imported) - len(own))
 """

@@ -57,6 +57,8 @@ def _handle(options: Options, started: float) -> dict[str, Any] | None:
     if event is None:
         return None
     deadline = started + (_DEADLINES[event.moment] if options.deadline is None else options.deadline)
+    # Nothing is added at other events, and to a turn that the host itself began.
+    adds = (accepts_text(event) or event.moment == "compact") and not event.prompt.startswith(event.host.prefixes)
     if event.moment == "tool":
         from memotherm.hooks.tools import AGENTS
 
@@ -67,10 +69,13 @@ def _handle(options: Options, started: float) -> dict[str, Any] | None:
                 note_task(event)
             return None
     else:
+        # A fork of the daemon has it in memory.
+        if adds and event.moment != "compact" and "memotherm.memory" not in sys.modules:
+            from memotherm.hooks.warm_up import start_tokenizer
+
+            start_tokenizer()
         _spool(event, options)
-    if not (accepts_text(event) or event.moment == "compact") or event.prompt.startswith(event.host.prefixes):
-        return None  # nothing to add, or a turn that the host itself began
-    return answer(event, _recall(event, options, deadline))
+    return answer(event, _recall(event, options, deadline)) if adds else None
 
 
 def _read_event(options: Options) -> HookEvent | None:

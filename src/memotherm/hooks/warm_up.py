@@ -13,7 +13,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from memotherm.settings import Settings
+from memotherm.settings import Settings, load
 
 if TYPE_CHECKING:
     from memotherm.embed.local import LocalEmbedder
@@ -33,29 +33,31 @@ def local_embedder(settings: Settings) -> LocalEmbedder | None:
     return embedder if isinstance(embedder, LocalEmbedder) and embedder.is_installed() else None
 
 
-def start_loading(tokenizer: str, embedder: LocalEmbedder | None) -> list[Thread]:
-    """Start threads that load the tokenizer, and the model if the event needs one."""
-    loads: list[Callable[[], None]] = []
-    # If loading fails here, its user loads again and reports the error.
+def start_tokenizer() -> None:
+    """Start a thread that loads the tokenizer: it takes longest, so it begins before anything else is imported."""
     with suppress(Exception):
         from memotherm.text.tokens import counter
 
-        loads.append(counter(tokenizer).prepare)
-    if embedder is not None:
-        with suppress(Exception):
-            from memotherm.embed.local import import_onnxruntime
-
-            import_onnxruntime()
-            loads.append(embedder.load)
-    threads = [Thread(target=_try_to, args=(load,), daemon=True) for load in loads]
-    for thread in threads:
-        thread.start()
-    return threads
+        _start(counter(load().tokenizer).prepare)
 
 
-def _try_to(load: Callable[[], None]) -> None:
+def start_model(embedder: LocalEmbedder) -> None:
+    """Start a thread that loads the model."""
     with suppress(Exception):
-        load()
+        from memotherm.embed.local import import_onnxruntime
+
+        import_onnxruntime()
+        _start(embedder.load)
+
+
+def _start(job: Callable[[], None]) -> None:
+    # Whoever needs it waits for it. If it fails here, its user loads again and reports the error.
+    Thread(target=_try_to, args=(job,), daemon=True).start()
+
+
+def _try_to(job: Callable[[], None]) -> None:
+    with suppress(Exception):
+        job()
 
 
 def load_all(settings: Settings) -> object:
