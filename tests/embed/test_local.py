@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memotherm.embed.local import BUNDLED, LocalEmbedder
+from memotherm.embed.local import BUNDLED, LocalEmbedder, load_model
 from memotherm.errors import EmbedderError
 
 TEXTS = [
@@ -128,6 +128,16 @@ def test_the_graph_has_the_numbers_of_the_model(local: LocalEmbedder) -> None:
     texts = ["The staging port is 5433.", "Who approves a release? " * 60]
 
     assert np.array_equal(local.embed(texts), LocalEmbedder(BUNDLED, threads=1).embed(texts))
+
+
+def test_a_brief_load_gives_the_same_vectors() -> None:
+    """A hook loads the model for one query; what it is compared with was embedded by processes that load all of it."""
+    ids = np.array([[101, *range(2000, 2020), 102]])
+    fields = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+    whole, brief = (
+        load_model(BUNDLED / "graph.onnx", briefly=briefly).run(None, fields)[0] for briefly in (False, True)
+    )
+    assert np.array_equal(whole, brief)
 
 
 def test_a_folder_without_a_model_says_what_is_missing(tmp_path: Path) -> None:

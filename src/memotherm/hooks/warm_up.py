@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def start_model(embedder: LocalEmbedder) -> None:
         from memotherm.embed.local import import_onnxruntime
 
         import_onnxruntime()
-        _start(embedder.load)
+        _start(partial(embedder.load, briefly=True))
 
 
 def _start(job: Callable[[], None]) -> None:
