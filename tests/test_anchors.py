@@ -126,6 +126,8 @@ def test_contexts_mark_what_has_changed_and_put_it_behind(here: Memotherm, repos
 
     changed = _TEXT.replace("line 7", "another line")
     repository.write({"src/client.py": changed})
+    assert "changed since" in here.context("retries of the client on purpose").text
+    assert str(here.get(hot).tier) == "hot", "what is not committed may be taken back"
     repository.commit("main", {"src/client.py": changed})
     assert here.recall("retries of the client on purpose").hits[0].memory.id == fresh
     text = here.context("retries of the client on purpose, see the client").text

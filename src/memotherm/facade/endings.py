@@ -168,18 +168,32 @@ class Endings:
         return state_of(anchors, self._here)
 
     def changed_since(self, memory: Memory) -> str:
-        """Return the mark of a memory whose files have changed, which leaves hot; empty if they have not."""
+        """Return the mark of a memory whose files have changed; empty if they have not.
+
+        It leaves hot when they have changed in the main branch.
+        """
         state = self.files_of(memory)
         if state not in _MARKS:
             return ""
-        repository = self._here.repository
-        # On another branch, they may only look different.
-        if memory.tier is Tier.HOT and memory.priority is not Priority.PINNED and repository and repository.settled():
+        if memory.tier is Tier.HOT and memory.priority is not Priority.PINNED and self._has_changed_for_good(memory):
             view = self._view
             cause = replace(view.cause(Action.MOVE), rule="anchors", why=_MARKS[state])
             with suppress(MemothermError):
                 view.services.changes.move(view.scope, memory.id, Tier.WARM, cause)
         return _MARKS[state]
+
+    def _has_changed_for_good(self, memory: Memory) -> bool:
+        """Return whether the files of a memory have changed in the last commit of the main branch, checked out here.
+
+        What is not committed, and another branch, may be what somebody tries.
+        """
+        from memotherm.workspace.anchors import state_of
+
+        repository = self._here.repository
+        commit = repository.settled() if repository else None
+        if repository is None or commit is None:
+            return False
+        return state_of(memory.metadata[ANCHORS], self._here, repository.committed(commit)) in _MARKS
 
     def callbacks(self, *, current: bool) -> Checks:
         """Return what a request for a context takes; nothing for one about the past, or without a folder."""

@@ -25,6 +25,7 @@ from memotherm.errors import InvalidInput
 from memotherm.text.conditions import parse_condition
 from memotherm.text.patterns import lazy_pattern
 from memotherm.workspace.checks import Workspace
+from memotherm.workspace.versions import Files
 
 __all__ = ["STATES", "anchor_at", "anchors_for", "paths_of", "place_in", "renewed", "state_of"]
 
@@ -55,7 +56,7 @@ def anchor_at(text: str, here: Workspace) -> dict[str, Any]:
 
 def anchor_of(path: str, first: int, last: int, here: Workspace, *, whole: bool = False) -> dict[str, Any]:
     """Return the anchor of some lines, of all for 0, or of a file as a whole; refuse what is not in the repository."""
-    lines = file_lines(path, here)
+    lines = file_lines(path, here.files)
     if here.repository is None or lines is None:
         raise InvalidInput(f"there is no file {path} in the repository of this folder: write its path from the root")
     if first > last or last > len(lines):
@@ -67,9 +68,14 @@ def anchor_of(path: str, first: int, last: int, here: Workspace, *, whole: bool 
     return {**anchor, "lines": [first, last], "start": _sum(part[0])} if first else anchor
 
 
-def state_of(anchors: object, here: Workspace) -> str:
-    """Return the state of what a memory is about, that of the anchor which needs most attention; empty without one."""
-    return max((_found(each, here).state for each in _listed(anchors)), key=STATES.index, default="")
+def state_of(anchors: object, here: Workspace, files: Files | None = None) -> str:
+    """Return the state of what a memory is about, that of the anchor which needs most attention; empty without one.
+
+    It is compared with the files as they are now, or with those given, such as those of a commit.
+    """
+    return max(
+        (_found(each, here, files or here.files).state for each in _listed(anchors)), key=STATES.index, default=""
+    )
 
 
 def paths_of(anchors: object) -> list[str]:
@@ -92,8 +98,8 @@ def renewed(anchors: Sequence[object], here: Workspace) -> list[object]:
 
 
 def _renewed(anchor: object, here: Workspace) -> object:
-    found = _found(anchor, here)
-    lines = file_lines(found.path, here) if found.path else None
+    found = _found(anchor, here, here.files)
+    lines = file_lines(found.path, here.files) if found.path else None
     if not isinstance(anchor, Mapping) or found.state in ("gone", "unknown") or lines is None:
         return anchor
     if "lines" not in anchor:
@@ -106,22 +112,22 @@ def _listed(anchors: object) -> Sequence[object]:
     return anchors if isinstance(anchors, Sequence) and not isinstance(anchors, str) else ()
 
 
-def _found(anchor: object, here: Workspace) -> Anchored:
+def _found(anchor: object, here: Workspace, files: Files) -> Anchored:
     """Return where the lines of an anchor are."""
     if not _is_anchor(anchor) or anchor["place"] != here.place or here.repository is None:
         return Anchored("unknown")
     path = anchor["path"]
     if parse_condition(f"file {path} exists") is None:
         return Anchored("unknown")
-    exists = here.files.exists(path)
+    exists = files.exists(path)
     if exists is None:
         return Anchored("unknown")
     if not exists:
         head = here.repository.head()
         path = here.repository.renamed(path, anchor["commit"], head) if head else None
-        if path is None or not here.files.exists(path):
+        if path is None or not files.exists(path):
             return Anchored("gone")
-    lines = file_lines(path, here)
+    lines = file_lines(path, files)
     if lines is None:
         return Anchored("unknown")
     first, last = anchor.get("lines", (1, len(lines)))
@@ -152,9 +158,9 @@ def _is_anchor(anchor: object) -> TypeGuard[Mapping[str, Any]]:
 _TEXTS = ("path", "digest", "place", "commit")
 
 
-def file_lines(path: str, here: Workspace) -> list[str] | None:
+def file_lines(path: str, files: Files) -> list[str] | None:
     """Return the lines of a file of the project, without spaces at their ends; None if there is none to be read."""
-    text = here.files.text(path)
+    text = files.text(path)
     return None if text is None else [line.rstrip() for line in text.splitlines()]
 
 
@@ -193,7 +199,7 @@ def anchors_for(text: str, files: Sequence[Path], here: Workspace) -> list[dict[
     codes, known = list(islice(_codes(text), _MOST_CODES)), dict[str, list[str]]()
     for file in files:
         relative = file.relative_to(here.root).as_posix() if file.is_relative_to(here.root) else ""
-        if relative and (lines := file_lines(relative, here)) is not None:
+        if relative and (lines := file_lines(relative, here.files)) is not None:
             known[relative] = lines
     places = {path: _lines_of(codes, lines) for path, lines in known.items()}
     with_code = [path for path, (found, _) in places.items() if found]
