@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Contains an angle bracket and a date, to compile the patterns that look for them.
 _TEXT = "The staging database is called <heron> since March 2026."
+#: A question, for which a context looks whether it asks for rules, for tasks or about the user.
+_QUESTION = "Which database is staging?"
 
 
 def local_embedder(settings: Settings) -> LocalEmbedder | None:
@@ -73,6 +75,7 @@ def load_all(settings: Settings) -> object:
     from memotherm.statements.kinds import kind_by_phrases
     from memotherm.statements.replacing import concerns
     from memotherm.storage.sqlite.band import coding_available
+    from memotherm.text.patterns import compile_all
     from memotherm.tiers import adoption  # noqa: F401
     from memotherm.tiers.rules import DEFAULT_RULES
 
@@ -95,6 +98,7 @@ def load_all(settings: Settings) -> object:
         mem.metrics()
         session = mem.session("rehearsal")
         session.session_start(800)
-        session.before_turn(_TEXT, 800)
+        session.before_turn(_QUESTION, 800)
         session.flush_due(None)
+    compile_all()
     return model

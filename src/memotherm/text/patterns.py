@@ -9,12 +9,22 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-__all__ = ["lazy_pattern"]
+__all__ = ["compile_all", "lazy_pattern"]
 
 
 def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
     """Return a pattern with the methods of a compiled one; pass it to no function of `re`."""
-    return cast("re.Pattern[str]", _Uncompiled(text, flags))
+    made = cast("re.Pattern[str]", _Uncompiled(text, flags))
+    _PATTERNS.append(made)
+    return made
+
+
+def compile_all() -> int:
+    """Compile the patterns of all modules that are loaded, for the forks of this process; return how many there are."""
+    return sum(bool(each.flags) for each in _PATTERNS)
+
+
+_PATTERNS: list[re.Pattern[str]] = []
 
 
 class _Uncompiled:
