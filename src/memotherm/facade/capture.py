@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 #: How many older memories are looked at.
 _MOST_HITS = 6
-#: The lowest score of one that is meant, without words for a change and with them, and its share of the best one.
+#: The lowest score of one that rules may take for what is meant, without words for a change and with them, and its
+#: share of the best one.
 _MIN_SCORE, _MIN_SCORE_CHANGED = 0.5, 0.2
 _MIN_SHARE = 0.5
+#: The share of the best score with which a memory is one of the best.
+_BEST_SHARE = 0.9
 #: How long a turn can answer the one before.
 _TURN = timedelta(hours=1)
 
@@ -112,7 +115,7 @@ def _replaced_by(view: View, text: str, session: object) -> _Replaced:
     if not said.may_change or classified(said.text).name == "rule":
         return _Replaced()
     own = _parts(view, said, "", "")
-    if (own and not said.is_bare) or not said.says_change:
+    if (own and not said.is_bare) or not said.needs_context:
         return _Replaced(parts=own)
     before = _before(view, session)
     about, _, answered = before.content.partition("\n") if before is not None else ("", "", "")
@@ -125,16 +128,18 @@ def _parts(view: View, said: Turn, about: str, answered: str) -> dict[str, str]:
     query = f"{about}\n{said.text}" if about else said.text
     question = view.question(query, tuple(Tier), min_score=0.0)
     found = view.services.recaller.search(question, _MOST_HITS)
-    least = _MIN_SCORE_CHANGED if said.says_change else _MIN_SCORE
-    if found.hits:
-        least = max(least, _MIN_SHARE * found.hits[0].score)
+    best = max((hit.score for hit in found.hits), default=0.0)
+    least = max(_MIN_SCORE_CHANGED if said.says_change else _MIN_SCORE, _MIN_SHARE * best)
     hits = [hit for hit in (*found.pinned, *found.hits) if _may_be_meant(hit.memory)]
     counts = Counter(word for hit in hits for word in values_of(hit.memory.content).words)
     frequent = frozenset(word for word, count in counts.items() if 2 * count > len(hits) > 2)
     parts = {
-        hit.memory.id: said.replaced_part(hit.memory.content, about, frequent, answered, told=hit.score >= least)
+        hit.memory.id: said.replaced_part(
+            hit.memory.content, about, frequent, answered,
+            is_best=hit.score >= _BEST_SHARE * best, may_tell=hit.score >= least,
+        )
         for hit in hits
-    }
+    }  # fmt: skip
     return {memory_id: part for memory_id, part in parts.items() if part}
 
 

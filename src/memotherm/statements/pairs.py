@@ -68,6 +68,12 @@ def effect(old: str, new: str, answered: str = "") -> Mapping[Effect, float]:
     return dict(zip(Effect, (raised / raised.sum()).tolist(), strict=True))
 
 
+def similarity(first: str, second: str) -> float:
+    """Return the cosine of the static vectors of two texts; 0 if one has none."""
+    vectors = [_vectors().embed(text.lower()) for text in (first, second)]
+    return 0.0 if any(vector is None for vector in vectors) else float(vectors[0] @ vectors[1])  # type: ignore[operator]
+
+
 class _Text(NamedTuple):
     """A text as the network reads it."""
 
