@@ -235,6 +235,11 @@ def test_a_request_selects_what_it_names(mem: Memotherm, request_: str, expected
         ("$100", {"The fee is $100"}),
         ("abc123", {"We set key=abc123", "abc123 is a build"}),
         ("owl#7 and heron-Tr0ub4dor&3", {"The router is owl#7", "The backup password is heron-Tr0ub4dor&3"}),
+        ("7", {"Sprint 7 starts on Monday"}),
+        ("3", {"We moved the retry limit to 3"}),
+        ("5433", {"The port is 5433"}),
+        ("INV-5433-7", {"The invoice INV-5433-7 is paid"}),
+        ("/srv/heron/data", {"Dumps go to /srv/heron/data"}),
         ("the password heron-Tr0ub4dor&4", set()),
         ("the password kestrel#9", set()),
         ("the password rotation of the vendors", set()),
@@ -262,6 +267,10 @@ def test_a_term_with_punctuation_is_matched_as_a_whole(mem: Memotherm, request_:
             "The fee is $100",
             "The hall has room for 100 people",
             "The password policy is strict",
+            "The port is 5433",
+            "The invoice INV-5433-7 is paid",
+            "Dumps go to /srv/heron/data",
+            "The data of heron is on srv",
         )
     )
     assert contents(mem.select(request_)) == expected

@@ -44,7 +44,8 @@ _TOKEN = lazy_pattern(
             rf"(?P<number>{_GROUPS}|{_TELEPHONE})",
             r"(?P<amount>[$\u20ac\u00a3\u00a5] ?\d+(?:[.,]\d+){0,8}(?!\w)|\b\d+(?:[.,]\d+){0,8} ?%)",
             r"(?P<language>\b[a-z](?:\+\+|#)(?!\w))",
-            r"(?P<word>[^\W_]+(?:['\u2019._+-][^\W_]+){0,20})",
+            # Other signs belong to a code if there is a number behind them: owl#7, Tr0ub4dor&3.
+            r"(?P<word>[^\W_]+(?:['\u2019._+-][^\W_]+|[#&!^~*][^\W\d_]{0,30}+\d[^\W_]*+){0,20})",
         )
     )
 )
@@ -115,7 +116,7 @@ def _indexed_parts(token: str) -> list[str]:
 
 
 def identifiers(text: str) -> list[str]:
-    """Return the parts of a text that are identifiers: what is not a plain word, has a digit, or follows `@` or `#`.
+    """Return the parts of a text that are identifiers: what is not a plain word, has a digit, or follows `@`, `#`, `/`.
 
     Tokens without a space, a comma or a bracket between them are one identifier: "owl#7" and "heron-Tr0ub4dor&3".
     """
@@ -131,7 +132,7 @@ def identifiers(text: str) -> list[str]:
 
 def _is_identifier(folded: str, run: Sequence[re.Match[str]]) -> bool:
     start = run[0].start()
-    handle = start > 0 and folded[start - 1] in "@#" and not folded[start - 2 : start - 1].strip()
+    handle = start > 0 and folded[start - 1] in "@#/" and not folded[start - 2 : start - 1].strip()
     return handle or any(match["word"] is None or _CODE.search(match[0]) for match in run)
 
 
