@@ -172,6 +172,24 @@ def test_an_undo_can_be_undone(mem: Memotherm) -> None:
     assert mem.undo(undone.version).tier == "cold"
 
 
+def test_the_undo_of_what_a_rule_did_names_the_rule(mem: Memotherm) -> None:
+    """Its reason says whose change was taken back; what a caller did has no rule to name."""
+    memory = mem.remember("ship the boat", kind="task", metadata={"status": "done"})
+    (move,) = mem.compact().moves
+    assert move.rule == "compact.done"
+    ruled = mem.undo(mem.history(memory.id)[-1].seq)
+    number = mem.history(memory.id)[-2].seq
+    assert mem.history(memory.id)[-1].why == f"took back event {number}, made by the rule compact.done"
+    again = mem.undo(ruled.version)
+    assert mem.history(memory.id)[-1].why == f"took back event {ruled.version}"
+    asked = mem.move(again.id, "hot")
+    mem.undo(asked.version)
+    assert mem.history(memory.id)[-1].why == f"took back event {asked.version}"
+    stored = mem.remember("the red boat")
+    mem.undo(stored.version)
+    assert mem.history(stored.id)[-1].why == f"took back event {stored.version}"
+
+
 def test_undoing_the_first_event_forgets_the_memory(mem: Memotherm) -> None:
     """What remembered a memory is taken back by forgetting it, and that can be restored."""
     memory = mem.remember("the red boat")

@@ -135,7 +135,7 @@ def test_activity_has_every_change_by_day_with_filters_and_undo(open_page: Open,
     expect(row.locator("del")).to_have_text("ten")
     expect(row.locator("ins")).to_have_text("twelve")
     row.get_by_role("button", name=re.compile("Undo")).click()
-    expect(page.locator(".toast")).to_contain_text("Undone: update")
+    expect(page.locator(".toast")).to_contain_text("Undone: Edited")
     assert view.get(crane.id).content == "The crane lifts ten tons"
 
     # A change elsewhere appears without a reload, and an import is one row.
@@ -148,7 +148,7 @@ def test_activity_has_every_change_by_day_with_filters_and_undo(open_page: Open,
     expect(page.locator(".toast").last).to_contain_text("Undone: 7 changes")
     assert view.count(contains="Barge") == 0
     undo(page)
-    expect(page.locator(".toast").last).to_contain_text("Undone: Undone")
+    expect(page.locator(".toast").last).to_contain_text("Done again: 7 changes")
     assert view.count(contains="Barge") == 7
 
     page.get_by_label("What").select_option("move")
@@ -164,6 +164,29 @@ def test_activity_has_every_change_by_day_with_filters_and_undo(open_page: Open,
     expect(page.locator("main .event")).to_have_count(1)
     page.get_by_label("By").fill("nobody")
     expect(page.locator("main")).to_contain_text("Nothing was changed here.")
+
+
+def test_the_undo_of_what_a_rule_did_names_the_rule(open_page: Open, mem: Memotherm) -> None:
+    """In the message, and in the ledger afterwards; a number of an event is no rule."""
+    view = mem.scoped(project="rules")
+    for place in ("dock", "pier"):
+        view.remember(f"Paint the {place}", kind="task", metadata={"status": "done"})
+    assert {move.rule for move in view.compact().moves} == {"compact.done"}
+    page = open_page("/activity?scope=project%3Drules&action=move")
+    page.get_by_text("Show each").click()
+    page.get_by_role("button", name=re.compile(r"Undo event")).first.click()
+    expect(page.locator(".toast").last).to_contain_text("Undone: Moved by the rule compact.done")
+    page.get_by_label("What").select_option("undo")
+    told = re.compile(r"took back event \d+, made by the rule compact.done · by")
+    expect(page.locator(".event").filter(has_text=told)).to_have_count(1)
+    undo(page)
+    expect(page.locator(".toast").last).to_contain_text("Done again: Moved by the rule compact.done")
+    assert {each.tier for each in view.find()} == {"cold"}
+    view.bulk.undo([next(iter(view.events(action="move"))).seq], run=True)
+    run = page.locator(".event").filter(has_text="Undid a change: 4 memories")
+    expect(run).to_contain_text(re.compile(r"took back event \d+.*, and 3 more · by"))
+    expect(page.locator("main")).not_to_contain_text("rule undo:")
+    view.erase()
 
 
 def test_the_texts_of_events_are_one_request(open_page: Open, mem: Memotherm) -> None:

@@ -261,7 +261,8 @@ class Changes:
         cause: Cause,
     ) -> Memory | MemothermError:
         """Put values back that an event has changed; return the memory, or why that is not possible."""
-        cause = replace(cause, why=f"took back event {event.seq}", rule=f"undo:{event.seq}")
+        of_a_rule = f", made by the rule {event.rule}" if _is_of_a_rule(event) else ""
+        cause = replace(cause, why=f"took back event {event.seq}{of_a_rule}", rule=f"undo:{event.seq}")
         try:
             _require_undoable(event, transaction.get(event.memory_id))
             current = require_visible(transaction, scope, event.memory_id)
@@ -377,6 +378,11 @@ def _prioritized(memory: Memory, priority: Priority) -> Memory:
         named = priority.rank if isinstance(metadata["tier"], int) else str(priority)
         metadata = {**metadata, "tier": named}
     return replace(memory, priority=priority, metadata=metadata)
+
+
+def _is_of_a_rule(event: Event) -> bool:
+    """Return whether a rule made a change, and not a caller; what stores a memory names the rule of its first tier."""
+    return not _is_first(event) and event.rule != "explicit" and event.action != Action.UNDO
 
 
 def _require_undoable(event: Event, record: Record | None) -> None:

@@ -105,7 +105,7 @@ async function undoEvents(events, onChange = () => {}) {
   try {
     const { memories, skipped } = await undo(events.map((event) => event.seq));
     const undone = events.length - skipped.length;
-    if (undone) toast(`Undone: ${one ? events[0].action : `${number(undone)} changes`}`, { undo: undoOf(memories, onChange) });
+    if (undone) toast(`Undone: ${one ? [happened(events[0]), ruleOf(events[0]) && `by the rule ${ruleOf(events[0])}`].filter(Boolean).join(" ") : `${number(undone)} changes`}`, { undo: undoOf(memories, onChange) });
     if (skipped.length) toast(one ? skipped[0].why : `${number(skipped.length)} changes could not be undone: ${skipped[0].why}`, { error: true });
   } catch (error) {
     toast(error.message, { error: true });
@@ -240,8 +240,10 @@ function Changes({ event }) {
     ${others.map(([name, { from, to }]) => html`${" "}<span key=${name}>${name} ${short(from)} → ${short(to)}</span>`)}`;
 }
 
-// Who did it, by which rule, and why.
-const Cause = ({ event }) => html`<span class="hint">${[event.why, event.rule && event.rule !== "explicit" && event.rule !== "default" ? `rule ${event.rule}` : "", `by ${event.actor}`].filter(Boolean).join(" · ")}</span>`;
+// Who did it, by which rule, and why. What took back an event says which one in its reason.
+const ruleOf = ({ rule }) => (!rule || rule === "explicit" || rule === "default" || rule.startsWith("undo:") ? "" : rule);
+const causes = (why, rules, actor) => [why, rules.length ? `${rules.length > 1 ? "rules" : "rule"} ${rules.join(", ")}` : "", `by ${actor}`].filter(Boolean).join(" · ");
+const Cause = ({ event }) => html`<span class="hint">${causes(event.why, [ruleOf(event)].filter(Boolean), event.actor)}</span>`;
 
 const Undo = ({ events, label, onChange }) => {
   const [busy, setBusy] = useState(false);
@@ -264,10 +266,11 @@ export function EventRow({ event, named = true, when = clock(event.at), onChange
 function RunRow({ events, partial, onChange }) {
   const writable = useWritable();
   const [open, setOpen] = useState(false);
-  const rules = [...new Set(events.map((event) => event.rule).filter((rule) => rule && rule !== "explicit" && rule !== "default"))];
+  const rules = [...new Set(events.map(ruleOf).filter(Boolean))];
   const [first] = events;
+  const undone = first.action === "undo" ? `${first.why}, and ${number(events.length - 1)} more` : "";
   return html`<li class="event"><span class="hint when"><${Time} at=${first.at} text=${clock(first.at)} /></span>
-    <div class="what"><strong>${happened(first)} ${partial ? "more than " : ""}${memories(events.length)}</strong> <span class="hint">${[rules.length ? `rule ${rules.join(", ")}` : "", `by ${first.actor}`].filter(Boolean).join(" · ")}</span></div>
+    <div class="what"><strong>${happened(first)}${happened(first).includes(" ") ? ":" : ""} ${partial ? "more than " : ""}${memories(events.length)}</strong> <span class="hint">${causes(undone, rules, first.actor)}</span></div>
     ${writable && !partial && events.every(canUndo) && html`<${Undo} events=${events} label=${`all: the run of ${memories(events.length)}`} onChange=${onChange} />`}
     <details open=${open} onToggle=${(event) => setOpen(event.currentTarget.open)}><summary class="hint">Show each</summary>
       ${open && html`<ol class="plain">${events.map((event) => html`<${EventRow} key=${event.seq} event=${event} when="" onChange=${onChange} />`)}</ol>`}</details></li>`;

@@ -177,6 +177,7 @@ export function Table({ caption, columns, rows, empty = "Nothing to show.", most
 // Short messages at the edge of the page, with a button that undoes the change they report.
 
 const SECONDS = 20;
+const UNDONE = "Undone: ";
 let shown = [];
 let listener = () => {};
 let next = 1;
@@ -206,7 +207,7 @@ function Toast({ id, text, undo, error }) {
     try {
       await undo();
       dismiss(id);
-      toast(`Undone: ${text}`);
+      toast(text.startsWith(UNDONE) ? `Done again: ${text.slice(UNDONE.length)}` : `${UNDONE}${text}`);
     } catch (problem) {
       dismiss(id);
       toastError(problem);
