@@ -67,3 +67,17 @@ def test_a_question_with_a_subject_is_searched(mem: Memotherm, clock: FakeClock)
     clock.advance(days=1)
 
     assert mem.recall("what is the gateway since yesterday?").hits[0].memory.content == "The gateway is Kong"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["good work today", "thanks for today", "enough for this week", "let's stop here for today", "that's it for today"],
+)
+def test_small_talk_that_names_a_day_asks_nothing(mem: Memotherm, said: str) -> None:
+    """It would be answered with everything of the day."""
+    for text in ("The gateway is Kong", "Ana likes tea", "The parser is written in Rust"):
+        mem.remember(text)
+    asked = mem.session("s1").before_turn("what did we do today?")
+    assert len(asked.included) == 3
+
+    assert not mem.session("s2").before_turn(said).text

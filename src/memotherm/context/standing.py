@@ -24,7 +24,7 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import Record, Search
 from memotherm.text.language import WORD_LISTS
 from memotherm.text.phrase_patterns import PhrasePattern
-from memotherm.text.phrases import asks_about_user, asks_for_rules, asks_for_tasks
+from memotherm.text.phrases import asks_about_user, asks_for_rules, asks_for_tasks, is_question
 from memotherm.text.relative_days import DAY_WORDS
 from memotherm.text.times import cut_spans
 from memotherm.text.words import content_words, plain_text, weighed_words
@@ -97,9 +97,12 @@ class StandingFinder:
         ]
 
     def said_on(self, query: str) -> list[Standing]:
-        """Return what was said on the days that a query names, newest first, if it names nothing else."""
+        """Return what was said on the days that a question names, newest first, if it names nothing else.
+
+        "Good work today" and "enough for this week" are no questions.
+        """
         days, rest = cut_spans(query, self._now.date())
-        if not days or _has_subject(rest):
+        if not days or not is_question(query) or _has_subject(rest):
             return []
         found: list[Standing] = []
         for first, last in days:
