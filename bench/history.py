@@ -28,7 +28,7 @@ from memotherm import Memotherm, embed
 from memotherm import open as open_memory
 from memotherm.history.places import Places
 from memotherm.history.reader import Reader
-from memotherm.history.reading import Found, TranscriptReader
+from memotherm.history.reading import Found, TranscriptReader, statements_of
 from memotherm.history.records import Reading, Record, Transcript
 from memotherm.text.phrases import sentences
 
@@ -70,13 +70,16 @@ def add_history(mem: Memotherm, scope: str | None, source: Conversations, now: d
     list(reader.add(source, source.transcripts(Path()), Found(source.name, "")))
     place = {"project": scope} if scope else {}
     # Neither recall nor a context looks at the vectors of cold memories.
-    entries = (
-        {**entry, "scope": place | _agent(entry), "index": entry["tier"] != "cold"}
-        for entry, _ in reader.entries.oldest_first()
-    )  # fmt: skip
-    stored = 0
-    while group := list(islice(entries, _GROUP)):
-        stored += mem.by("person").store.add_history(group, "history", now).count("stored")
+    turns, stored = reader.turns.oldest_first(), 0
+    while group := [turn for turn, _ in islice(turns, _GROUP)]:
+        said = statements_of([(turn.prompt, turn.answer, turn.contents) for turn in group], mem.settings.tokenizer)
+        entries = [
+            {**entry, "scope": place | _agent(entry), "index": entry["tier"] != "cold"}
+            for turn, contents in zip(group, said.contents, strict=True)
+            if not isinstance(contents, str)
+            for entry in reader.entries(turn, contents)
+        ]
+        stored += mem.by("person").store.add_history(entries, "history", now, None, said.claims).count("stored")
     mem.store.reembed()
     return stored
 

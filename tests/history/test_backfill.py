@@ -360,3 +360,50 @@ def test_vectors_of_newer_memories_are_made_first(open_mem: Callable[..., Memoth
     assert embedder.texts == []
     mem.maintain()
     assert [text.split()[4] for text in embedder.texts] == ["9", "6", "3"]
+
+
+def test_words_are_found_before_statements_are_read(
+    mem: Memotherm, run: Run, source: Lines, clock: FakeClock, tmp_path: Path
+) -> None:
+    """A run that ends in between goes on later: nothing twice, what is corrected ceases to hold, and one undo."""
+    write(tmp_path, "s1", *said("2026-03-01T09:00:00+00:00", "The retry limit of the gateway is 5."))
+    write(
+        tmp_path, "s2",
+        *said("2026-05-01T09:00:00+00:00", "Correction: the retry limit of the gateway is 3."),
+        *said("2026-05-02T09:00:00+00:00", "We decided to use Postgres. Always run the linter before you commit."),
+        *said("2026-05-03T09:00:00+00:00", "My dog is called Rex."),
+    )  # fmt: skip
+    with Backfill(mem.by("person"), {source.name: source}, Wanted(), {}, tmp_path) as backfill:
+        backfill.read()
+        backfill.store_words()
+    assert {memory.kind for memory in _stored(mem)} == {"unread-turn"}
+    assert (
+        len(mem.recall("which retry limit has the gateway?", tiers=("warm", "cold"), include_narrower=True).hits) == 2
+    )
+    pinned = _stored(mem)[0]
+    mem.scoped(**dict(pinned.scope.items())).by("person").pin(pinned.id)
+    assert mem.check() == []
+    clock.advance(hours=1)
+    assert run().stored == 5
+    assert sorted(memory.kind for memory in _stored(mem)) == ["decision", "fact", "fact", "message", "rule"]
+    old, new = (memory for memory in _stored(mem) if "retry limit" in memory.content)
+    assert (old.id, str(old.priority), old.valid_until) == (pinned.id, "pinned", new.created_at)
+    assert all(memory.updated_at == memory.created_at for memory in (new, *_stored(mem)[2:]))
+    assert mem.check() == []
+    write(tmp_path, "s2", *said("2026-05-03T09:00:00+00:00", "My dog is called Rex.", "Noted."))
+    assert run().stored == 0
+    assert len(_stored(mem)) == 5
+    (batch,) = mem.inspect.batches()
+    mem.by("person").bulk.undo(batch=batch.name)
+    assert _stored(mem) == []
+
+
+def test_the_same_statement_in_other_words_beside_it_is_stored_once(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """The turns differ, and the rule in them is one."""
+    rule = "Always run the linter before you commit."
+    write(tmp_path, "s1", *said("2026-05-01T09:00:00+00:00", f"{rule} The retry limit of the gateway is 5."))
+    write(tmp_path, "s2", *said("2026-05-02T09:00:00+00:00", f"{rule} We decided to use Postgres for the ledger."))
+    batch = run().batch
+    assert [memory.content for memory in _stored(mem)].count(rule) == 1
+    undone = mem.by("person").bulk.undo(batch=batch)
+    assert (_stored(mem), undone.skipped) == ([], ())

@@ -210,9 +210,9 @@ def test_a_timeline_has_days_projects_and_sessions(cli: Cli, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("writes", [1, 2])
+@pytest.mark.parametrize("writes", [1, 2, 3, 4])
 def test_a_killed_run_is_continued(cli: Cli, tmp_path: Path, writes: int) -> None:  # noqa: F811
-    """Nothing is lost, nothing is stored twice, and its batch is undone alone."""
+    """Whether words or statements are being stored: nothing is lost or stored twice, and one undo takes it back."""
     for number in range(20):
         turns = [
             (f"The port of service {number}-{turn} is {8000 + 50 * number + turn}.", "Noted.") for turn in range(50)
@@ -233,12 +233,12 @@ def test_a_killed_run_is_continued(cli: Cli, tmp_path: Path, writes: int) -> Non
     killed = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, cwd=tmp_path)
     assert killed.returncode == -signal.SIGKILL
     second = cli("backfill", "--yes", "--json").data["result"]
-    assert second["stored"] == 1000 - 500 * (writes - 1)
+    assert second["stored"] == 1000 - 500 * max(0, writes - 3)
     contents = [json.loads(line)["content"] for line in cli("export", "-", "--everywhere").out.splitlines()]
     assert len(contents) == len(set(contents)) == 1000
     assert cli("store", "check").code == 0
     cli("undo", "--batch", second["batch"])
-    assert len(cli("export", "-", "--everywhere").out.splitlines()) == 500 * (writes - 1)
+    assert cli("export", "-", "--everywhere").out == ""
 
 
 def test_the_docs_name_every_source_and_the_version_it_was_checked_with() -> None:

@@ -17,7 +17,7 @@ from memotherm.history.sources import SOURCES
 from memotherm.text.claims import Claim, Claims, claims_of_many
 
 
-def _ordered(found: dict[str, Claims]) -> dict[str, tuple[list[Claim], bool]]:
+def _ordered(found: dict[str, Claims]) -> dict[str, tuple[list[Claim], tuple[int, ...]]]:
     return {text: (sorted(claims), corrects) for text, (claims, corrects) in found.items()}
 
 

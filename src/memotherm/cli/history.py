@@ -129,8 +129,10 @@ def _run(store: str | None, wanted: Wanted, *, forget_excluded: bool, dry_run: b
             forget_excluded = click.confirm(f"F{to_forget[1:]}?", err=True)
         _exclude(mem, exclude)
         # What has nothing to keep is read as well.
-        with progress_bar("memories") as progress:
-            done = run.store(progress)
+        with progress_bar("turns") as progress:
+            run.store_words(progress)
+        with progress_bar("turns with their statements") as progress:
+            done = run.store_statements(progress)
         if forget_excluded:
             run.forget(excluded)
             data["forgotten"] = len(excluded)

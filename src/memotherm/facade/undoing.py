@@ -12,6 +12,7 @@ from memotherm.model import Event, Memory, Scope
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
 from memotherm.model.results import SkippedEvent, Undone
+from memotherm.remember.changes import is_first
 from memotherm.storage.store import Store
 from memotherm.storage.values import EventFilter, Record
 from memotherm.vectors.vectorizer import Progress
@@ -47,12 +48,25 @@ def undo_events(view: View, seqs: Sequence[int], *, run: bool, include_narrower:
 
 
 def undo_batch(view: View, batch: str, progress: Progress | None = None) -> Undone:
-    """Undo all events of a batch, the newest first, some in each transaction."""
+    """Undo all events of a batch, the newest first, some in each transaction.
+
+    Of a memory that it has stored, this is the first event, whatever it has done with it afterwards.
+    """
     if not batch.startswith(BATCHES):
         # The actor of other events is whoever made them.
         raise InvalidInput(f"{batch!r} is not the name of a batch: these begin with {BATCHES}")
     store, spaces = view.store_inside, (*view.spaces(), *view.spaces_inside())
-    seqs = [event.seq for event in _events(store, spaces, EventFilter(actor=batch))]
+    own, gone = set[str](), set[str]()
+    for event in _events(store, spaces, EventFilter(actor=batch)):
+        if is_first(event):
+            own.add(event.memory_id)
+        elif event.action == Action.FORGET:
+            gone.add(event.memory_id)
+    seqs = [
+        event.seq
+        for event in _events(store, spaces, EventFilter(actor=batch))
+        if event.memory_id not in own or (is_first(event) and event.memory_id not in gone)
+    ]
     if not seqs:
         raise NotFound(f"there is no batch {batch!r} here: `memotherm events` names the actors of events")
     memories: list[Memory] = []

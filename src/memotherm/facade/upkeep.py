@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import groupby
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,12 @@ from memotherm.facade.view import View
 from memotherm.model import Scope, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_duration
+from memotherm.model.memory import UNREAD_TURN
 from memotherm.model.results import Undone
 from memotherm.remember.export_scope import move_project
 from memotherm.remember.writer import imported_draft
 from memotherm.storage.values import Cause, EventFilter, Search
-from memotherm.text.claims import Claims
+from memotherm.text.claims import Claims, claims_of_many
 from memotherm.tiers.scheduler import Scheduler
 from memotherm.vectors.vectorizer import Progress
 
@@ -116,7 +117,8 @@ class Upkeep:
     ) -> list[str]:
         """Store texts of past sessions, oldest first, and which transcripts were read, in one transaction.
 
-        Words can be searched at once; vectors are made by maintenance.
+        Words can be searched at once; vectors are made by maintenance. An entry of the kind "unread-turn" corrects
+        nothing; a later one with its id, and another kind, takes its place.
 
         Args:
             entries: The arguments of `remember`, `created_at`, `scope`, `trust`, and `state` with the id.
@@ -126,24 +128,42 @@ class Upkeep:
             claims: The claims of the contents, as `claims_of_many` returns them; others are found here.
 
         Returns:
-            For each entry "stored", "known", "forgotten", or why it was left out.
+            For each entry "stored", "read" if it took the place of a turn, "known", "forgotten", or why it was left
+            out.
         """
-        view = self._view
-        outcomes: list[str] = []
-
-        def place(entry: Mapping[str, Any]) -> tuple[Mapping[str, str], str]:
-            return entry["scope"], entry["trust"]
-
+        listed, outcomes = list(entries), dict[int, str]()
+        known = dict(claims or {})
+        known |= claims_of_many(
+            each["content"] for each in listed if each["kind"] != UNREAD_TURN and each["content"] not in known
+        )
+        places = defaultdict[tuple[object, ...], list[int]](list)
+        for number, entry in enumerate(listed):
+            places[*sorted(entry["scope"].items()), entry["trust"]].append(number)
+        corrects: dict[int, tuple[View, Cause]] = {}
         transcripts = self.key_value(TRANSCRIPTS)
         with transcripts.unit_of_work():
-            for (within, trust), group in groupby(entries, place):
-                inner, by = view.narrowed(**{**within, **dict(view.scope.items())}), view.trust.at_most(Trust(trust))
-                drafts = [imported_draft(_arguments(entry), by) for entry in group]
-                cause = Cause(action=Action.REMEMBER, at=at, actor=batch, by=by)
-                outcomes += inner.services.writer.import_drafts(drafts, inner.scope, cause, claims or {})
+            for numbers in places.values():
+                inner, cause = self._place(listed[numbers[0]], batch, at)
+                drafts = [imported_draft(_arguments(listed[number]), cause.by) for number in numbers]
+                stored = inner.services.writer.import_drafts(drafts, inner.scope, cause, known)
+                outcomes |= zip(numbers, stored, strict=True)
+                corrects |= dict.fromkeys(numbers, (inner, cause))
+            # What was said later is there already, and is left as it is.
+            for number, entry in enumerate(listed):
+                said = known.get(entry["content"])
+                if said is not None and said.corrects and outcomes[number] in ("stored", "read"):
+                    inner, cause = corrects[number]
+                    inner.services.writer.correct(entry["state"]["id"], inner.scope, cause, said)
             for name, state in (read or {}).items():
                 transcripts.put(name, state)
-        return outcomes
+        return [outcomes[number] for number in range(len(listed))]
+
+    def _place(self, entry: Mapping[str, Any], batch: str, at: datetime) -> tuple[View, Cause]:
+        """Return the view of the scope of an entry of past sessions, and the cause of its events."""
+        view = self._view
+        by = view.trust.at_most(Trust(entry["trust"]))
+        inner = view.narrowed(**{**entry["scope"], **dict(view.scope.items())})
+        return inner, Cause(action=Action.REMEMBER, at=at, actor=batch, by=by)
 
     def transcripts_read(self) -> dict[str, dict[str, Any]]:
         """Return the transcripts that were read, and the state in which each was."""

@@ -1,20 +1,24 @@
 """`memotherm backfill`: past sessions of coding agents and chat programs become memories, oldest first.
 
+Words first: each turn is stored as one memory, which can be searched at once. Then the statements in it are read, which
+takes most of the time, and the turn becomes the memories that they are, oldest first.
+
 A run is one batch of the ledger: all its events have the batch as their actor, and `undo --batch` takes them back.
-Entries and the note that a transcript was read are committed together, so that a run that was killed goes on where
-it stopped. An entry has the same id in every run, so that a transcript that has grown, was resumed, forked or
-replayed stores nothing twice.
+What a turn becomes and the note that its transcript was read are committed together, so that a run that was killed
+goes on where it stopped, as the same batch. A memory has the same id in every run, so that a transcript that has grown,
+was resumed, forked or replayed stores nothing twice.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -26,23 +30,26 @@ from memotherm.facade.undoing import BATCHES
 from memotherm.history.helper import Helper
 from memotherm.history.places import Places
 from memotherm.history.reader import Reader
-from memotherm.history.reading import Found, Progress, TranscriptReader, transcript_key
+from memotherm.history.reading import Found, Progress, Statements, TranscriptReader, statements_of, transcript_key
 from memotherm.history.records import Transcript
 from memotherm.history.sources.claude_code import DeletedSessions
+from memotherm.history.turns import Turn
 from memotherm.model import Memory, Trust
 from memotherm.model.memory import HISTORY
 from memotherm.model.value import Value
 from memotherm.settings.paths import environment
-from memotherm.text.claims import Claims, claims_of_many
+from memotherm.text.claims import Claims
 from memotherm.text.content import digest, pluralize
 
-#: How many entries are stored in one transaction.
+#: How many turns are stored in one transaction.
 _GROUP = 500
 #: From how many bytes of transcripts on a second process pays, which takes a second to start.
 _WORTH_HELP = 8_000_000
-#: How many of them wait for their claims.
+#: How many of them wait for their statements.
 _MOST_WAITING = 2
-_OUTCOMES = ("stored", "known", "forgotten")
+_OUTCOMES = ("stored", "read", "known", "forgotten")
+#: The name under which the store notes the batch of a run that has not come to its end.
+_UNFINISHED = "unfinished"
 
 
 class Wanted(NamedTuple):
@@ -97,6 +104,10 @@ class Backfill:
         wishes = (mem.settings.capture_exclude, *wanted[:-1])
         self._without = digest(repr(wishes))
         self._read = mem.store.transcripts_read()
+        # A run that was killed goes on as the same batch, so that one name takes all of it back.
+        unfinished = self._read.get(_UNFINISHED, {}).get("batch", "")
+        self._goes_on = bool(unfinished)
+        self._batch = unfinished or f"{BATCHES}{self._now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         self._places = Places(mem.settings, wanted.exclude, wanted.projects)
         #: The programs of which something was found, with the transcripts that were not read yet.
         self._unread: list[tuple[Reader, Found, list[Transcript]]] = []
@@ -121,7 +132,7 @@ class Backfill:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._reader.entries.close()
+        self._reader.turns.close()
         self._helper.close()
 
     @property
@@ -131,8 +142,8 @@ class Backfill:
 
     @property
     def entries(self) -> int:
-        """How many memories `store` would store, unless they are known."""
-        return len(self._reader.entries)
+        """How many memories `store` would store, unless they are known, as far as phrases tell."""
+        return self._reader.memories
 
     def excluded(self) -> list[Memory]:
         """Return the memories of past sessions whose project, folder or session is excluded now."""
@@ -179,10 +190,10 @@ class Backfill:
         state = self._read.get(transcript_key(transcript), {})
         return state.get("changed") == transcript.changed and state.get("without", self._without) == self._without
 
-    def _state(self, number: int, batch: str) -> dict[str, str]:
+    def _state(self, number: int) -> dict[str, str]:
         """Return what the store notes about a transcript that was read; if something was left out, by which wishes."""
         transcript = self._reader.read[number]
-        state = {"changed": transcript.changed, "session": transcript.session, "batch": batch}
+        state = {"changed": transcript.changed, "session": transcript.session, "batch": self._batch}
         return {**state, "without": self._without} if number in self._reader.partly else state
 
     def read(self, progress: Progress = lambda done, total: None) -> None:  # noqa: ARG005 - nobody listens
@@ -195,65 +206,97 @@ class Backfill:
                 done += size
                 progress(done, total)
 
-    def store(self, progress: Progress = lambda done, total: None) -> Backfilled:  # noqa: ARG005 - nobody listens
-        """Store what was read, oldest first; what is done stays if it is interrupted."""
+    def store(self) -> Backfilled:
+        """Store what was read; what is done stays if it is interrupted."""
+        self.store_words()
+        return self.store_statements()
+
+    def store_words(self, progress: Progress = lambda done, total: None) -> None:  # noqa: ARG005 - nobody listens
+        """Store the turns, so that all of them can be searched."""
         self._places.trust()
-        batch = f"{BATCHES}{self._now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-        reader, outcomes = self._reader, Counter[str]()
-        left = reader.entries.counts()
-        finished = {number for number in reader.read if not left[number]}
-        group: list[dict[str, Any]] = []
-        #: Groups of which the claims are being found, with the transcripts that are read when they are stored.
-        waiting: deque[tuple[list[dict[str, Any]], set[int], Future[dict[str, Claims]]]] = deque()
+        done, turns = 0, self._reader.turns.oldest_first()
+        while group := list(islice(turns, _GROUP)):
+            begun = {_UNFINISHED: {"batch": self._batch}}
+            self._store([self._reader.unread(turn) for turn, _ in group], begun, {})
+            done += len(group)
+            progress(done, len(self._reader.turns))
 
-        def send() -> None:
-            nonlocal group, finished
-            contents = [entry["content"] for entry in group]
-            waiting.append((group, finished, self._helper.call(claims_of_many, contents)))
-            group, finished = [], set()
+    def store_statements(self, progress: Progress = lambda done, total: None) -> Backfilled:  # noqa: ARG005
+        """Let the stored turns become what was said in them, and note which transcripts were read."""
+        reader, outcomes, done = self._reader, Counter[str](), 0
+        #: Groups of which the statements are being read, with the transcripts that are read when they are stored.
+        waiting: deque[tuple[list[tuple[Turn, int]], set[int], Future[Statements]]] = deque()
 
-        def write() -> None:
-            entries, complete, claims = waiting.popleft()
-            read = {transcript_key(reader.read[number]): self._state(number, batch) for number in complete}
-            outcomes.update(self._store(entries, batch, read, claims.result()))
-            progress(min(sum(outcomes.values()), len(reader.entries)), len(reader.entries))
+        def write(read: Mapping[str, Mapping[str, Any]]) -> None:
+            nonlocal done
+            turns, complete, statements = waiting.popleft()
+            outcomes.update(self._store_read(turns, complete, statements.result(), read))
+            done += len(turns)
+            progress(done, len(reader.turns))
 
-        for entry, number in reader.entries.oldest_first():
-            group.append(entry)
-            left[number] -= 1
-            if not left[number] and number in reader.read:
-                finished.add(number)
-            if len(group) == _GROUP:
-                send()
+        for group, complete in self._groups():
+            said = [(turn.prompt, turn.answer, turn.contents) for turn, _ in group]
+            statements = self._helper.call(statements_of, said, self._mem.settings.tokenizer)
+            waiting.append((group, complete, statements))
             if len(waiting) > _MOST_WAITING:
-                write()
-        if group or finished:
-            send()
+                write({})
         while waiting:
-            write()
+            write({_UNFINISHED: {"batch": ""}} if len(waiting) == 1 else {})
         counts = {name: outcomes.pop(name, 0) for name in _OUTCOMES}
-        return Backfilled(batch=batch if counts["stored"] else "", skipped=dict(outcomes), **counts)
+        counts["stored"] += counts.pop("read")
+        return Backfilled(batch=self._batch if counts["stored"] else "", skipped=dict(outcomes), **counts)
+
+    def _groups(self) -> Iterator[tuple[list[tuple[Turn, int]], set[int]]]:
+        """Yield turns, oldest first, with the transcripts that end in each group; a run that goes on has one."""
+        left, ends = self._reader.turns.counts(), self._goes_on
+        complete = {number for number in self._reader.read if not left[number]}
+        turns = self._reader.turns.oldest_first()
+        while (group := list(islice(turns, _GROUP))) or complete or ends:
+            left.subtract(number for _, number in group)
+            complete |= {number for _, number in group if not left[number]}
+            yield group, complete & self._reader.read.keys()
+            complete, ends = set(), False
+
+    def _store_read(
+        self,
+        turns: Sequence[tuple[Turn, int]],
+        complete: set[int],
+        statements: Statements,
+        read: Mapping[str, Mapping[str, Any]],
+    ) -> list[str]:
+        """Store what some turns become; one that cannot be read stays as it is, and its transcript is read again."""
+        entries, failed, reader = list[dict[str, Any]](), list[str](), self._reader
+        for (turn, number), contents in zip(turns, statements.contents, strict=True):
+            if isinstance(contents, str):
+                failed.append(contents)
+                reader.read.pop(number, None)
+            else:
+                entries += reader.entries(turn, contents)
+        complete &= reader.read.keys()
+        states = {transcript_key(reader.read[number]): self._state(number) for number in complete}
+        return failed + self._store(entries, {**states, **read}, statements.claims)
 
     def _store(
         self,
         entries: Sequence[dict[str, Any]],
-        batch: str,
         read: Mapping[str, Mapping[str, Any]],
         claims: Mapping[str, Claims],
     ) -> list[str]:
         """Store entries; if one of them is refused, all others, and the reason for that one."""
         try:
-            return [_outcome(each) for each in self._mem.store.add_history(entries, batch, self._now, read, claims)]
+            return [
+                _outcome(each) for each in self._mem.store.add_history(entries, self._batch, self._now, read, claims)
+            ]
         except (InvalidInput, LimitReached, Forbidden) as error:
             if not entries:
                 raise
             if len(entries) == 1:
                 with suppress(InvalidInput):
-                    self._mem.store.add_history([], batch, self._now, read)
+                    self._mem.store.add_history([], self._batch, self._now, read)
                 return [str(error)]
         middle = len(entries) // 2
-        first = self._store(entries[:middle], batch, {}, claims)
-        return first + self._store(entries[middle:], batch, read, claims)
+        first = self._store(entries[:middle], {}, claims)
+        return first + self._store(entries[middle:], read, claims)
 
 
 def _outcome(text: str) -> str:

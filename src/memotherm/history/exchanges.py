@@ -135,10 +135,13 @@ def _relative(path: str, folder: str) -> str:
     return pure.relative_to(folder).as_posix() if folder and pure.is_relative_to(folder) else path
 
 
-def texts_of(prompt: str, answer: str, tokenizer: str) -> list[Content]:
-    """Return what to store of a prompt and its answer, which are already without secrets."""
+def texts_of(prompt: str, answer: str, tokenizer: str, *, quick: bool = False) -> list[Content]:
+    """Return what to store of a prompt and its answer, which are already without secrets.
+
+    If it has to be `quick`, only phrases tell the kinds of what was said.
+    """
     answered = list(sentences(answer))
-    found = contents_of(prompt, _conclusion(answered), tokenizer)
+    found = contents_of(prompt, _conclusion(answered), tokenizer, quick=quick)
     if not found and not answer and len(content_words(prompt)) >= _MIN_WORDS:
         # The question of a person, of which the answer is lost.
         found = [Content(prompt.strip(), "user")]

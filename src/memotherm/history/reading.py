@@ -1,20 +1,16 @@
-"""Read transcripts into entries to store, without storing anything.
+"""Read transcripts into turns and the memories that they become, without storing anything.
 
-The entries wait in a temporary file, already without secrets, so that a preview can count what would be kept, nothing
-is parsed twice, and all of them can be stored in the order in which they were said, in memory that does not depend on
-their number.
+Phrases tell the preview what was said; the networks, which take most of the time, are asked when the words are stored.
 """
 
 from __future__ import annotations
 
-import json
-import tempfile
-from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from memotherm.history.exchanges import Exchange, exchanges, fix_of, texts_of
@@ -22,14 +18,15 @@ from memotherm.history.helper import Helper
 from memotherm.history.places import EXCLUDED, Places
 from memotherm.history.reader import Reader
 from memotherm.history.records import Reading, Transcript
+from memotherm.history.turns import Turn, Turns
 from memotherm.hooks.hosts import HOSTS, PREFIXES
 from memotherm.hooks.project import user_name
 from memotherm.hooks.turns import Content
 from memotherm.model import Priority, Tier, Trust
-from memotherm.model.memory import HISTORY
+from memotherm.model.memory import HISTORY, UNREAD_TURN
 from memotherm.settings import Settings
-from memotherm.settings.paths import create_folder, data_home
-from memotherm.statements.kinds import holds_until, read_together
+from memotherm.statements.kinds import Kind, classified_sentences, holds_until, read_together
+from memotherm.text.claims import Claims, claims_of_many
 from memotherm.text.content import digest, without_blocks
 from memotherm.text.phrases import filler_reason
 from memotherm.text.redaction import redactor
@@ -48,6 +45,8 @@ _WARM_DAYS = 45
 _OPEN = timedelta(hours=1)
 #: How many exchanges the helper gets at once, and how many such batches may wait.
 _BATCH, _MOST_BATCHES = 64, 5
+#: The kinds of what is said in passing.
+_PASSING = ("message", UNREAD_TURN)
 #: The most transcripts that are named because of a problem.
 _MOST_PROBLEMS = 20
 
@@ -104,83 +103,59 @@ class Found:
         }  # fmt: skip
 
 
-class Entries:
-    """Entries in a temporary file, to be read in the order of their times."""
-
-    def __init__(self) -> None:
-        create_folder(data_home())
-        self._file = tempfile.TemporaryFile(dir=data_home())  # noqa: SIM115 - closed by `close`
-        self._times, self._offsets, self._transcripts = array("d"), array("q"), array("l")
-        #: The place of each entry by the hash of its id, and the time at which its exchange ends.
-        self._known, self._ends = dict[int, int](), array("d")
-
-    def __len__(self) -> int:
-        return len(self._times)
-
-    def add(self, entry: Mapping[str, Any], time: datetime, end: datetime, transcript: int) -> bool:
-        """Add an entry of the transcript with a number, and return whether it is new.
-
-        A fork or a replay has the same exchanges: of each, the copy that goes on for longest is kept.
-        """
-        place = self._known.setdefault(hash(entry["state"]["id"]), len(self))
-        is_new, ends = place == len(self), end.timestamp()
-        if is_new:
-            for values in (self._times, self._ends, self._transcripts, self._offsets):
-                values.append(0)
-        elif ends <= self._ends[place]:
-            return False
-        self._times[place], self._ends[place] = time.timestamp(), ends
-        self._transcripts[place], self._offsets[place] = transcript, self._file.tell()
-        self._file.write(json.dumps(entry, ensure_ascii=False, default=datetime.isoformat).encode("utf-8", "replace"))
-        self._file.write(b"\n")
-        return is_new
-
-    def counts(self) -> Counter[int]:
-        """Return how many entries each transcript has, by its number."""
-        return Counter(self._transcripts)
-
-    def oldest_first(self) -> Iterator[tuple[dict[str, Any], int]]:
-        """Yield each entry with the number of its transcript; of one moment, in the order in which they were added."""
-        for number in sorted(range(len(self)), key=self._times.__getitem__):
-            self._file.seek(self._offsets[number])
-            entry = json.loads(self._file.readline())
-            entry["created_at"] = entry["state"]["updated_at"] = datetime.fromisoformat(entry["created_at"])
-            yield entry, self._transcripts[number]
-
-    def close(self) -> None:
-        """Remove the file."""
-        self._file.close()
-
-
 def transcript_key(transcript: Transcript) -> str:
     """Return the name under which a store notes that a transcript was read."""
     return digest(f"{transcript.source}\n{transcript.path}\n{transcript.session}")
 
 
 class _Pending(NamedTuple):
-    """An exchange of which the texts are being chosen."""
+    """A turn of which the texts are being chosen."""
 
-    exchange: Exchange
-    time: datetime | None
-    project: str
-    fixes: list[Content]
+    turn: Turn
     #: How many secrets were replaced in it.
     secrets: int
-    transcript: Transcript
+    path: Path
     number: int
     found: Found
 
 
 def _chosen(turns: Sequence[tuple[str, str]], tokenizer: str) -> list[list[Content] | str]:
-    """Return what to store of each prompt and its answer; the reason instead if that fails."""
+    """Return what to store of each prompt and its answer, as far as phrases tell; the reason instead if that fails."""
     chosen: list[list[Content] | str] = []
-    read_together(prompt for prompt, _ in turns)
     for prompt, answer in turns:
         try:
-            chosen.append(texts_of(prompt, answer, tokenizer))
+            chosen.append(_worth_storing(texts_of(prompt, answer, tokenizer, quick=True)))
         except Exception as error:  # noqa: BLE001 - one bad transcript must not stop the others
             chosen.append(f"{type(error).__name__}: {error}")
     return chosen
+
+
+def _worth_storing(contents: Iterable[Content]) -> list[Content]:
+    return [content for content in contents if not filler_reason(content.text)]
+
+
+class Statements(NamedTuple):
+    """What was said in some turns."""
+
+    #: What to store of each; the reason if it cannot be read.
+    contents: list[list[Content] | str]
+    #: The claims of all of it.
+    claims: dict[str, Claims]
+
+
+def statements_of(turns: Sequence[tuple[str, str, list[Content]]], tokenizer: str) -> Statements:
+    """Read the statements in prompts with the networks, given the answers and what phrases tell."""
+    read_together(prompt for prompt, _, _ in turns)
+    read: list[list[Content] | str] = []
+    for prompt, answer, quick in turns:
+        try:
+            said = any(kind.name != "message" for _, kind in classified_sentences(prompt))
+            # What is empty now is stored as it was found.
+            read.append((said and _worth_storing(texts_of(prompt, answer, tokenizer))) or quick)
+        except Exception as error:  # noqa: BLE001 - one bad turn must not stop the others
+            read.append(f"{type(error).__name__}: {error}")
+    contents = (content for found in read if not isinstance(found, str) for content in found)
+    return Statements(read, claims_of_many(content.text for content in contents))
 
 
 class TranscriptReader:
@@ -197,7 +172,9 @@ class TranscriptReader:
         since: datetime | None = None,
         helper: Helper | None = None,
     ) -> None:
-        self.entries = Entries()
+        self.turns = Turns()
+        #: How many memories the turns become, as far as phrases tell.
+        self.memories = 0
         self._helper = helper or Helper()
         self._batch: list[_Pending] = []
         self._waiting: deque[tuple[list[_Pending], Future[list[list[Content] | str]]]] = deque()
@@ -273,78 +250,82 @@ class TranscriptReader:
             secrets += count
             return clean[:_MAX_CHARS]
 
-        exchange.prompt, exchange.answer = (_said(redacted(text)) for text in (exchange.prompt, exchange.answer))
-        exchange.files = [redacted(file) for file in exchange.files]
-        fixes = [fix_of(each, redacted) for each in exchange.fixes]
-        self._batch.append(_Pending(exchange, time, place.name, fixes, secrets, transcript, number, found))
+        prompt, answer = (_said(redacted(text)) for text in (exchange.prompt, exchange.answer))
+        files = [redacted(file) for file in exchange.files]
+        where = {"folder": exchange.folder, "branch": exchange.branch, "files": files}
+        turn = Turn(
+            transcript.source, exchange.id, exchange.session, time, time or self._now,
+            exchange.end or time or self._now, place.name, {name: value for name, value in where.items() if value},
+            prompt, answer, [], [fix_of(each, redacted) for each in exchange.fixes], found.deleted,
+        )  # fmt: skip
+        self._batch.append(_Pending(turn, secrets, transcript.path, number, found))
         if len(self._batch) == _BATCH:
             self._send()
 
     def _send(self) -> None:
         """Let the helper choose the texts of the exchanges read last, and add those that it has chosen."""
-        turns = [(each.exchange.prompt, each.exchange.answer) for each in self._batch]
+        turns = [(each.turn.prompt, each.turn.answer) for each in self._batch]
         self._waiting.append((self._batch, self._helper.call(_chosen, turns, self._settings.tokenizer)))
         self._batch = []
         while len(self._waiting) > _MOST_BATCHES:
             self._take()
 
     def _take(self) -> None:
-        """Add the entries of the batch that has waited for longest."""
+        """Add the turns of the batch that has waited for longest."""
         batch, chosen = self._waiting.popleft()
-        for pending, contents in zip(batch, chosen.result(), strict=True):
+        for (turn, secrets, path, number, found), contents in zip(batch, chosen.result(), strict=True):
             if isinstance(contents, str):
-                pending.found.add_problem(str(pending.transcript.path), contents)
-                self.read.pop(pending.number, None)
-            else:
-                self._add_entries(pending, [*contents, *pending.fixes])
+                found.add_problem(str(path), contents)
+                self.read.pop(number, None)
+            elif (contents or turn.fixes) and self.turns.add(turn._replace(contents=contents), number):
+                found.redacted += secrets
+                age = self._age(turn)
+                for content in (*contents, *turn.fixes):
+                    found.kept[self._kind(content, age)] += 1
+                    self.memories += 1
 
-    def _add_entries(self, pending: _Pending, contents: Sequence[Content]) -> None:
-        """Add the memories to store of an exchange."""
-        exchange, time, source, found = pending.exchange, pending.time, pending.transcript.source, pending.found
-        secrets = pending.secrets
-        for position, content in enumerate(contents):
-            entry = self._entry(exchange, content, source, pending.project, time)
-            if entry is None:
-                continue
-            entry["state"]["id"] = f"mem_{digest(f'{source} {exchange.id} {position}')[:26]}"
-            if found.deleted:
-                entry["metadata"]["transcript"] = "deleted"
-                entry["trust"] = str(Trust.IMPORT)
-            if self.entries.add(entry, time or self._now, exchange.end or time or self._now, pending.number):
-                found.kept[entry["kind"]] += 1
-                found.redacted, secrets = found.redacted + secrets, 0
+    def unread(self, turn: Turn) -> dict[str, Any]:
+        """Return a turn as one memory, of which the words are found and the statements are still to be read."""
+        contents = (*turn.contents, *turn.fixes)
+        text = "\n".join(dict.fromkeys(content.text for content in contents))
+        return self._entry(turn, contents[0]._replace(text=text, kind=Kind(UNREAD_TURN)), 0)
 
-    def _entry(
-        self, exchange: Exchange, content: Content, source: str, project: str, time: datetime | None
-    ) -> dict[str, Any] | None:
-        """Return the memory to store for a text; None if it says nothing."""
-        metadata: dict[str, Any] = {"role": content.role, "session": exchange.session, "client": _client(source)}
-        said = {"folder": exchange.folder, "branch": exchange.branch, "files": exchange.files}
-        metadata |= {name: value for name, value in said.items() if value}
-        metadata |= {} if time is not None else {"time": "unknown"}
-        text = content.text
-        if filler_reason(text):
-            return None
-        age = None if time is None else self._now - time
+    def entries(self, turn: Turn, contents: Sequence[Content]) -> list[dict[str, Any]]:
+        """Return the memories that a turn becomes, given its texts."""
+        return [self._entry(turn, content, number) for number, content in enumerate((*contents, *turn.fixes))]
+
+    def _entry(self, turn: Turn, content: Content, number: int) -> dict[str, Any]:
+        """Return the memory to store for a text."""
+        text, time, age = content.text, turn.time, self._age(turn)
         kind = self._kind(content, age)
-        user = {"user": self._user}
-        scope = user if content.kind.about_user else {"project": project, **user}
-        until = None if time is None or kind == "task" else holds_until(text, time.date())
+        metadata = {"role": content.role, "session": turn.session, "client": _client(turn.source), **turn.place}
+        metadata |= {} if time is not None else {"time": "unknown"}
+        metadata |= {"transcript": "deleted"} if turn.deleted else {}
+        scope = {"user": self._user} if content.kind.about_user else {"project": turn.project, "user": self._user}
+        until = None if time is None or kind in ("task", UNREAD_TURN) else holds_until(text, time.date())
+        trust = Trust.IMPORT if turn.deleted else self._trust
         return {
             "content": text,
             "kind": kind,
             "tags": list(content.kind.tags),
             "tier": str(self._tier(kind, age)),
             # What was said in passing comes behind what was stored as a fact.
-            "priority": str(Priority.LOW if kind == "message" else Priority.NORMAL),
+            "priority": str(Priority.LOW if kind in _PASSING else Priority.NORMAL),
             "metadata": metadata,
-            "source": f"history:{source}",
+            "source": f"history:{turn.source}",
             "valid_until": until,
             "scope": {**scope, "agent": HISTORY},
-            "trust": str(self._trust if content.role == "user" else self._trust.at_most(Trust.AGENT)),
-            "created_at": time or self._now,
-            "state": {"tier_rule": "history"},
+            "trust": str(trust if content.role == "user" else trust.at_most(Trust.AGENT)),
+            "created_at": turn.moment,
+            "state": {
+                "id": f"mem_{digest(f'{turn.source} {turn.id} {number}')[:26]}",
+                "tier_rule": "history",
+                "updated_at": turn.moment,
+            },
         }
+
+    def _age(self, turn: Turn) -> timedelta | None:
+        return None if turn.time is None else self._now - turn.time
 
     def _kind(self, content: Content, age: timedelta | None) -> str:
         """Return the kind of a memory; nobody knows whether an old task is still open."""
@@ -357,7 +338,7 @@ class TranscriptReader:
         """Return the tier of a memory by its age; a rule holds until it is changed."""
         if kind == "rule":
             return Tier.WARM
-        days = min(_WARM_DAYS, self._settings.cool_warm_days) if kind == "message" else self._settings.cool_warm_days
+        days = min(_WARM_DAYS, self._settings.cool_warm_days) if kind in _PASSING else self._settings.cool_warm_days
         return Tier.WARM if age is not None and age <= timedelta(days=days) else Tier.COLD
 
 

@@ -86,13 +86,14 @@ class Content(NamedTuple):
     kind: Kind = Kind("message")
 
 
-def contents_of(prompt: str, reply: str, tokenizer: str) -> list[Content]:
+def contents_of(prompt: str, reply: str, tokenizer: str, *, quick: bool = False) -> list[Content]:
     """Return what to store of a turn: rules, what users say about themselves, and at most one text of the rest.
 
     The rest is what the prompt states, or a question with the conclusion of its answer, and has the kind of its
-    statements. If it is long, or has statements of several kinds, each of these is a text of its own.
+    statements. If it is long, or has statements of several kinds, each of these is a text of its own. If it has to be
+    `quick`, only phrases tell the kinds.
     """
-    parts = [(part, kind) for part, kind in classified_sentences(prompt) if not kind.filler]
+    parts = [(part, kind) for part, kind in classified_sentences(prompt, quick=quick) if not kind.filler]
     others = {kind.name for _, kind in parts if kind.name != "message" and not kind.about_user}
     split = count_tokens(prompt, tokenizer) > _CONCLUSION_TOKENS or len(others) > 1
 

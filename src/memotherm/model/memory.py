@@ -32,6 +32,8 @@ SUMMARY = "summary"
 PROFILE = "profile"
 #: The agent in the scope of what was said in past sessions; a search looks there if nothing else answers.
 HISTORY = "history"
+#: The kind of a turn of a past session of which the statements are still to be read.
+UNREAD_TURN = "unread-turn"
 
 _LONGEST_SCOPE_VALUE = 200
 

@@ -279,7 +279,7 @@ class Changes:
         except (Forbidden, InvalidInput, NotFound, StaleWrite) as exc:
             # Raised before anything is changed. A limit may have moved others already: it takes everything back.
             return exc
-        if _is_first(event):
+        if is_first(event):
             mark_forgotten(transaction, current, cause)
         if event.action == Action.APPROVE and current.memory.supersedes is not None:
             self._bring_back(transaction, current.memory.supersedes, event, cause)
@@ -394,18 +394,18 @@ def _require_undoable(event: Event, record: Record | None) -> None:
 
 def _values_before(event: Event) -> dict[str, Any]:
     """Return the values to put back; undoing the first event deletes the memory."""
-    if _is_first(event):
+    if is_first(event):
         return {"retention": str(Retention.DELETED)}
     return {name: was for name, (was, _) in event.changes.items()}
 
 
-def _is_first(event: Event) -> bool:
+def is_first(event: Event) -> bool:
     """Return whether an event is the first of a memory."""
     return "retention" in event.changes and event.changes["retention"][0] is None
 
 
 def _require_unchanged(event: Event, memory: Memory) -> None:
-    if _is_first(event):
+    if is_first(event):
         return
     then = apply_changes(memory, {name: now for name, (_, now) in event.changes.items()})
     moved_on = changes_between(memory, then)

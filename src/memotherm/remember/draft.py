@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -157,37 +157,37 @@ def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings, by:
         priority = Priority.IMPORTANT if priority is Priority.PINNED else priority
         if tier is Tier.HOT:
             tier, state["tier_rule"] = Tier.WARM, "trust"
-    memory = Memory(
-        id=new_id("mem", now),
-        content=content,
-        key=None if draft.key is None else checked_key(draft.key),
-        kind=checked_kind(draft.kind),
-        tags=checked_tags(draft.tags),
-        tier=tier,
-        tier_rule=rule,
-        priority=priority,
-        scope=scope,
-        metadata=checked_metadata(draft.metadata),
-        source=source,
-        trust=trust,
-        tokens=count_tokens(content, settings.tokenizer),
-        digest=digest(content),
-        created_at=now,
-        updated_at=now,
-        expires_at=None if lifetime is None else expiry(now, lifetime),
-        valid_from=None if draft.valid_from is None else as_moment(draft.valid_from, "valid_from", now),
-        valid_until=None if draft.valid_until is None else end_of(draft.valid_until, now),
-        relevance=1.0 if tier is Tier.HOT else 0.5,
-        supersedes=draft.supersedes,
-        index=draft.index,
-        tier_since=now,
-        retention_since=now,
-    )
     # An export says that a memory was approved; that of somebody else is not believed.
     approved = "retention" in state and not by.is_low
     if proposes(source, settings) and not approved and state.get("retention", Retention.ACTIVE) is Retention.ACTIVE:
         state["retention"] = Retention.PROPOSED
-    return replace(memory, **state) if state else memory
+    values: dict[str, Any] = {
+        "id": state.get("id") or new_id("mem", now),
+        "content": content,
+        "key": None if draft.key is None else checked_key(draft.key),
+        "kind": checked_kind(draft.kind),
+        "tags": checked_tags(draft.tags),
+        "tier": tier,
+        "tier_rule": rule,
+        "priority": priority,
+        "scope": scope,
+        "metadata": checked_metadata(draft.metadata),
+        "source": source,
+        "trust": trust,
+        "tokens": count_tokens(content, settings.tokenizer),
+        "digest": digest(content),
+        "created_at": now,
+        "updated_at": now,
+        "expires_at": None if lifetime is None else expiry(now, lifetime),
+        "valid_from": None if draft.valid_from is None else as_moment(draft.valid_from, "valid_from", now),
+        "valid_until": None if draft.valid_until is None else end_of(draft.valid_until, now),
+        "relevance": 1.0 if tier is Tier.HOT else 0.5,
+        "supersedes": draft.supersedes,
+        "index": draft.index,
+        "tier_since": now,
+        "retention_since": now,
+    }
+    return Memory(**values | state)
 
 
 def proposes(source: str, settings: Settings) -> bool:

@@ -11,12 +11,13 @@ from typing import Any
 from memotherm.errors import StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
 from memotherm.model.actions import Action
-from memotherm.model.memory import SUMMARY
+from memotherm.model.memory import SUMMARY, UNREAD_TURN
 from memotherm.remember.authority import outranks, require_authority, require_visible, with_end_of
 from memotherm.remember.changes import archive_superseded, duplicate_of
 from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
 from memotherm.remember.forgotten import cleaned, require_allowed
 from memotherm.remember.limits import Limits
+from memotherm.remember.past import as_read, correct_past
 from memotherm.remember.proposals import propose_decision
 from memotherm.remember.summaries import remake, summaries_of
 from memotherm.remember.superseding import mark_doubtful, mark_superseded, superseded_by
@@ -85,11 +86,25 @@ class MemoryWriter:
     ) -> list[str]:
         """Store the entries of an import; return "stored", "known", "forgotten", or why it was left out, for each.
 
-        With `claims`, those of contents, they are texts of past sessions: they correct what was said before them, and
-        their vectors are made later.
+        With `claims`, those of contents, they are texts of past sessions: their vectors are made later. A turn that is
+        here and was not read yet becomes the entry with its id, which is then "read".
         """
         records = self._write(drafts, scope, cause, imports=True, claims=claims)
         return [record if isinstance(record, str) else "stored" for record in records]
+
+    def correct(self, memory_id: str, scope: Scope, cause: Cause, known: Claims) -> None:
+        """Let what was said before a stored text of a past session cease to hold, as far as the text corrects it."""
+        spaces = self._store.spaces(scope)
+        superseded = self._store.transact(
+            lambda transaction: correct_past(transaction, spaces, memory_id, known, cause)
+        )
+        self._remake(superseded, scope, cause)
+
+    def _remake(self, superseded: Sequence[str], scope: Scope, cause: Cause) -> None:
+        """Make the summaries anew that repeat what was superseded."""
+        if superseded:
+            restated = summaries_of(self._store, scope, superseded, cause)
+            self._store.transact(lambda transaction: remake(transaction, restated, cause, self._settings.tokenizer))
 
     def _write(
         self,
@@ -113,7 +128,7 @@ class MemoryWriter:
         )
         rule = memories[0].tier_rule if memories else "explicit"
         cause = replace(cause, rule=rule, why="")
-        correcting = [(past or not imports) and _corrects(memory, given.get(memory.content)) for memory in memories]
+        correcting = [not imports and _corrects(memory) for memory in memories]
         spaces = self._store.spaces(scope) if any(correcting) else ()
         superseded: list[str] = []
 
@@ -129,7 +144,7 @@ class MemoryWriter:
                     transaction, space, memory, vectors, cause, "updated_at" in draft.state, seen, superseded, replaced
                 )
                 if imports:
-                    store = self._restore if "id" in draft.state else self._add
+                    store = self._read if past else self._restore if "id" in draft.state else self._add
                     records.append(store(write, forgotten))
                     continue
                 if memory.content in forgotten and (captures or memory.retention is Retention.PROPOSED):
@@ -151,9 +166,7 @@ class MemoryWriter:
         gone = [*forget, *(memory.supersedes for memory in memories if memory.supersedes is not None)]
         summaries = summaries_of(self._store, scope, gone, cause) if gone else []
         written = self._store.transact(store_all, made_by=embedded.made_by)
-        if superseded:
-            restated = summaries_of(self._store, scope, superseded, cause)
-            self._store.transact(lambda transaction: remake(transaction, restated, cause, self._settings.tokenizer))
+        self._remake(superseded, scope, cause)
         return written
 
     def _without_forgotten(
@@ -211,6 +224,28 @@ class MemoryWriter:
         lowered = _LOWERED if memory.trust.is_low else ()
         differing = [name for name in changes_between(stored, memory) if name not in lowered]
         return f"{stored.id} is here already, with another {', '.join(differing)}" if differing else "known"
+
+    def _read(self, write: _Write, forgotten: Collection[str]) -> Record | str:
+        """Store a text of a past session, or let the unread turn with its id become that: it is then "read"."""
+        transaction, memory, cause = write.transaction, write.memory, replace(write.cause, rule="read")
+        turn = transaction.get(memory.id)
+        if turn is not None and memory.kind == UNREAD_TURN:
+            return "known"
+        if turn is None or turn.memory.kind != UNREAD_TURN:
+            return self._restore(write, forgotten)
+        if turn.memory.retention is not Retention.ACTIVE:
+            return "forgotten"
+        twin = self._existing(replace(write, space=transaction.space(memory.scope)))
+        if twin is not None and twin.no != turn.no:
+            transaction.change(
+                turn, replace(turn.memory, retention=Retention.DELETED), replace(cause, action=Action.FORGET)
+            )
+            return "known"
+        after = replace(turn.memory, kind="message") if memory.content in forgotten else as_read(turn.memory, memory)
+        require_allowed(transaction, after, cause.by, turn.memory)
+        self._limits.admit(transaction, transaction.space(after.scope), after, cause, turn)
+        transaction.change(turn, after, replace(cause, action=Action.UPDATE))
+        return "read"
 
     def _put(self, write: _Write, *, asked: bool) -> Record:
         """Store a memory, or change the memory with the same key or content.
@@ -345,11 +380,11 @@ class MemoryWriter:
         return transaction.change(current, after, repeat)
 
 
-def _corrects(memory: Memory, known: Claims | None) -> bool:
-    """Return whether a memory says that something else holds now, which may be known."""
+def _corrects(memory: Memory) -> bool:
+    """Return whether a memory says that something else holds now."""
     if memory.kind == SUMMARY or memory.retention is Retention.PROPOSED or len(memory.content) > MOST_CHARS:
         return False
-    return bool(corrections(memory.content)) if known is None else known.corrects
+    return bool(corrections(memory.content))
 
 
 def _of_more_trust(write: _Write, stored: Record | None, by: Trust) -> Memory | None:

@@ -22,7 +22,7 @@ from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Tru
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
 from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, author_of
-from memotherm.model.memory import SUMMARY
+from memotherm.model.memory import SUMMARY, UNREAD_TURN
 from memotherm.model.results import Adoption
 from memotherm.storage.recall_log import add_later_use, count_uses, erase_quotations, without_entries
 from memotherm.storage.rows import (
@@ -77,8 +77,8 @@ def indexed_words(content: str, tags: Iterable[str]) -> str:
 
 
 def stored_claims(content: str, kind: str, source: str) -> list[Claim]:
-    """Return the claims of an active memory that are stored; a summary and a part of a file have none."""
-    return [] if kind == SUMMARY or source.startswith(FILE_SOURCE) else claims_of(content)
+    """Return the claims of an active memory that are stored; summaries, unread turns and parts of files have none."""
+    return [] if kind in (SUMMARY, UNREAD_TURN) or source.startswith(FILE_SOURCE) else claims_of(content)
 
 
 def add_claims(
@@ -582,7 +582,8 @@ def _dated(before: Memory, after: Memory, seq: int, now: datetime) -> Memory:
     return replace(
         after,
         version=seq,
-        updated_at=now if _written(before) != _written(after) else before.updated_at,
+        # That the statements of a past turn were read changes nothing of what was said.
+        updated_at=now if before.kind != UNREAD_TURN and _written(before) != _written(after) else before.updated_at,
         tier_since=now if before.tier is not after.tier else before.tier_since,
         retention_since=now if before.retention is not after.retention else before.retention_since,
     )

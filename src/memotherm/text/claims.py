@@ -37,10 +37,10 @@ class Claim(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """What a text claims, and whether it corrects something."""
+    """What a text claims, and the numbers of its sentences that correct something."""
 
     claims: list[Claim]
-    corrects: bool
+    corrects: tuple[int, ...]
 
 
 def claims_of(text: str) -> list[Claim]:
@@ -54,7 +54,11 @@ def claims_of(text: str) -> list[Claim]:
 
 def claims_of_many(texts: Iterable[str]) -> dict[str, Claims]:
     """Return what each text claims."""
-    return {text: Claims(claims_of(text), len(text) <= MOST_CHARS and bool(corrections(text))) for text in texts}
+    return {text: Claims(claims_of(text), _correcting(text)) for text in texts}
+
+
+def _correcting(text: str) -> tuple[int, ...]:
+    return () if len(text) > MOST_CHARS else tuple(each.sentence for each in corrections(text))
 
 
 def slot_hash(slot: str) -> int:

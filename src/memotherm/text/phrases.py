@@ -20,7 +20,7 @@ from memotherm.text.content import sentence_ends
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS
 from memotherm.text.patterns import lazy_pattern
 from memotherm.text.phrase_patterns import PhrasePattern
-from memotherm.text.words import is_unspaced, plain_text, stemmed_words, words
+from memotherm.text.words import each_stemmed_word, is_unspaced, plain_text, stemmed_words, words
 
 
 @functools.cache
@@ -172,10 +172,14 @@ def _is_short_filler(sentence: str, instructions: bool) -> bool:
 
 
 def _is_filler_clause(clause: str, instructions: bool) -> bool:
-    found = stemmed_words(clause)
-    if not any(word.isdecimal() for word in found) and plain_text(clause).startswith(_plain_phrases("offer")):
-        return True
+    offered = plain_text(clause).startswith(_plain_phrases("offer"))
     listed = _listed_words()
+    # Most clauses have a word that is not listed near their beginning.
+    if not offered and any(word not in listed and not is_unspaced(word) for word in each_stemmed_word(clause)):
+        return False
+    found = stemmed_words(clause)
+    if offered and not any(word.isdecimal() for word in found):
+        return True
     if any(word not in listed and not is_unspaced(word) for word in found):
         return False
     return any(_all_listed(found, filler, words if instructions else frozenset()) for filler, words in _vocabularies())

@@ -113,8 +113,13 @@ def _frequent(language: str) -> frozenset[str]:
 
 def stemmed_words(text: str) -> list[str]:
     """Return the words of a text, stemmed as English or by their script; unspaced runs are whole."""
+    return list(each_stemmed_word(text))
+
+
+def each_stemmed_word(text: str) -> Iterator[str]:
+    """Yield the words that `stemmed_words` returns."""
     found = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
-    return [folded(part) for word in found for part in _UNSPACED.sub(r" \g<0> ", word).split()]
+    return (folded(part) for word in found for part in _UNSPACED.sub(r" \g<0> ", word).split())
 
 
 def plain_text(text: str) -> str:
