@@ -382,7 +382,7 @@ def _prioritized(memory: Memory, priority: Priority) -> Memory:
 
 def _is_of_a_rule(event: Event) -> bool:
     """Return whether a rule made a change, and not a caller; what stores a memory names the rule of its first tier."""
-    return not _is_first(event) and event.rule != "explicit" and event.action != Action.UNDO
+    return not is_first(event) and event.rule != "explicit" and event.action != Action.UNDO
 
 
 def _require_undoable(event: Event, record: Record | None) -> None:
