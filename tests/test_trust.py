@@ -86,7 +86,9 @@ def test_nothing_of_little_trust_becomes_hot_or_pinned_by_itself(
     (copy,) = other.find()
 
     assert (page.tier, copy.tier, copy.priority, copy.trust) == ("warm", "warm", "important", "import")
-    assert "trust of a person" in imported.skipped[0].why
+    assert imported.skipped[0].why == (
+        "imported with the trust import, not person, as neither hot nor pinned: that needs the trust of a person"
+    )
     assert [mem.compact().moves, other.compact().moves] == [(), ()]
     assert "import: A person's fact" in other.context("the person's fact").text
     rule.names_trust = True

@@ -105,7 +105,7 @@ class Upkeep:
             drafts = [imported_draft(entry, view.trust) for entry in entries]
             return inner.services.writer.import_drafts(drafts, inner.scope, cause)
 
-        return import_memories(kind, path, now, view.services.settings, store, progress, lowers=by.is_low)
+        return import_memories(kind, path, now, view.services.settings, store, progress, by)
 
     def add_history(
         self,

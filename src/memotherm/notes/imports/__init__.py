@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 from memotherm.errors import InvalidInput, LimitReached, NotFound
-from memotherm.model import Scope
+from memotherm.model import Scope, Trust
 from memotherm.model.value import Value
 from memotherm.notes.imports import formats, markdown
 from memotherm.notes.imports.entries import Draft, Import
@@ -92,10 +92,9 @@ def import_memories(
     settings: Settings,
     store: Store,
     progress: Progress | None = None,
-    *,
-    lowers: bool = False,
+    by: Trust = Trust.PERSON,
 ) -> Imported:
-    """Read another program's memories, and let `store` store them; with `lowers`, none as hot or pinned."""
+    """Read another program's memories, and let `store` store them with the trust `by` at most."""
     reader = _READERS.get(kind)
     if reader is None:
         raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(_READERS)}")
@@ -114,8 +113,8 @@ def import_memories(
             if outcome == "stored":
                 its_kind, content = str(draft.get("kind") or "fact"), draft["content"]
                 entries.append(ImportedEntry(path=where, kind=its_kind, content=content, scope=Scope(**scope)))
-            if lowers and outcome == "stored" and (draft.get("tier") == "hot" or draft.get("priority") == "pinned"):
-                reading.skip(where, "imported as neither hot nor pinned: that needs the trust of a person")
+                if lowered := _lowered(draft, by):
+                    reading.skip(where, f"imported {lowered}: that needs the trust of a person")
         done += len(drafts)
         if progress is not None:
             progress(done, len(reading.drafts))
@@ -129,6 +128,15 @@ def import_memories(
         redacted=reading.redacted,
         entries=tuple(entries),
     )
+
+
+def _lowered(draft: Draft, by: Trust) -> str:
+    """Return how an entry is stored that says more of itself than its import may; empty if it does not."""
+    stated = draft.get("state", {}).get("trust")
+    found = [f"with the trust {by}, not {stated}"] if stated is not None and stated.rank > by.rank else []
+    if by.is_low and (draft.get("tier") == "hot" or draft.get("priority") == "pinned"):
+        found.append("as neither hot nor pinned")
+    return ", ".join(found)
 
 
 def _batches(drafts: Sequence[tuple[Draft, str]]) -> Iterator[tuple[ScopeFields, Sequence[tuple[Draft, str]]]]:
