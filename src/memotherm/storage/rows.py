@@ -92,10 +92,6 @@ def _micros(moment: datetime | None) -> int | None:
     return None if moment is None else to_micros(moment)
 
 
-def _moment(micros: int | None) -> datetime | None:
-    return None if micros is None else from_micros(micros)
-
-
 def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:
     """Return the memory of a row of `COLUMNS`."""
     (
@@ -121,11 +117,11 @@ def _memory_of(row: Sequence[Any], scope: Scope) -> Memory:
         digest.hex(),
         from_micros(created_at),
         from_micros(updated_at),
-        _moment(accessed_at),
-        _moment(verified_at),
-        _moment(expires_at),
-        _moment(valid_from),
-        _moment(valid_until),
+        None if accessed_at is None else from_micros(accessed_at),
+        None if verified_at is None else from_micros(verified_at),
+        None if expires_at is None else from_micros(expires_at),
+        None if valid_from is None else from_micros(valid_from),
+        None if valid_until is None else from_micros(valid_until),
         access_count,
         use_weight,
         recent_uses,
