@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import multiprocessing
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -11,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from memotherm.embed.local import BUNDLED
-from memotherm.embed.multilingual import StaticVectors
+from memotherm.embed.local import static_vectors
 from training.model import DEVICE
 
 __all__ = ["Rows", "Side", "pieces_of", "read"]
@@ -79,11 +77,6 @@ def read(texts: Sequence[str], one: Callable[[str], T]) -> list[T]:
 
 def pieces_of(text: str, most: int) -> tuple[list[int], Any]:
     """Return the rows of the word pieces of a text in the table, and their vectors and marks as float16."""
-    rows, marks = _words().rows(text, most)
-    vectors = np.hstack([_words().vectors(rows), np.array(marks, np.float32).reshape(-1, 2)])
+    rows, marks = static_vectors().rows(text, most)
+    vectors = np.hstack([static_vectors().vectors(rows), np.array(marks, np.float32).reshape(-1, 2)])
     return rows, vectors.astype(np.float16)
-
-
-@functools.cache
-def _words() -> StaticVectors:
-    return StaticVectors(BUNDLED / "multilingual")

@@ -353,14 +353,15 @@ def features(text: str) -> NDArray[np.float64] | None:
     """Return the vector of a text, how much its pieces say, and 1; None if the table has none of its pieces."""
     import numpy as np
 
-    vector, information = _static_vectors().embed_with_information(text.lower())
+    vector, information = static_vectors().embed_with_information(text.lower())
     if vector is None:
         return None
     return np.append(vector, (math.log1p(information) - _USUAL_INFORMATION, 1.0))
 
 
 @functools.cache
-def _static_vectors() -> StaticVectors:
+def static_vectors() -> StaticVectors:
+    """Return the vectors of word pieces, which all readers of a process share."""
     return StaticVectors(_MULTILINGUAL)
 
 

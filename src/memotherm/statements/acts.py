@@ -14,8 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from memotherm.embed.local import BUNDLED, knows_language, token_states
-from memotherm.embed.multilingual import StaticVectors
+from memotherm.embed.local import knows_language, static_vectors, token_states
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,14 +142,14 @@ def _first_scores(sentences: Sequence[str]) -> Array:
     import numpy as np
 
     network = _network("pieces")
-    read = [_pieces().rows(sentence, MAX_PIECES) for sentence in sentences]
+    read = [static_vectors().rows(sentence, MAX_PIECES) for sentence in sentences]
     rows = [row for found, _ in read for row in found]
     if not rows:
         return network.scores([np.zeros((1, len(network.weights["ln.weight"])), np.float32)] * len(sentences))
     marks = np.array([mark for _, found in read for mark in found], np.float32)
     # Pieces that were rare in training have no vector of their own, which is the last row.
     own = _learned()[[_places().get(row, -1) for row in rows]]
-    x = np.concatenate([_pieces().vectors(rows), marks, own], axis=1)
+    x = np.concatenate([static_vectors().vectors(rows), marks, own], axis=1)
     none = np.zeros((1, x.shape[1]), np.float32)
     ends = np.cumsum([len(found) for found, _ in read])
     return network.scores([part if len(part) else none for part in np.split(x, ends[:-1])])
@@ -187,11 +186,6 @@ class _Network(NamedTuple):
         pooled = np.concatenate([heads.reshape(len(sentences), -1), np.maximum.reduceat(x, starts)], axis=1)
         hidden = np.maximum(pooled @ w["h.weight"] + w["h.bias"], 0)
         return np.asarray(hidden @ w["o.weight"] + w["o.bias"], np.float32)
-
-
-@functools.cache
-def _pieces() -> StaticVectors:
-    return StaticVectors(BUNDLED / "multilingual")
 
 
 @functools.cache

@@ -13,10 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from memotherm.embed.local import BUNDLED
-from memotherm.embed.multilingual import StaticVectors
 from memotherm.statements.acts import LIKELY, MOST_SENTENCES, Act, likely
-from memotherm.statements.pairs import Effect, effect
+from memotherm.statements.pairs import Effect, effect, similarity
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS, latin_language
 from memotherm.text.phrase_patterns import PhrasePattern
 from memotherm.text.phrases import clauses, is_question, listed_pattern, sentences
@@ -207,8 +205,7 @@ def _nearest(sentence: str, tasks: Sequence[str]) -> Sequence[int]:
     """Return the places of the tasks that are nearest to a sentence by the vectors of their words."""
     if len(tasks) <= _MOST_READ:
         return range(len(tasks))
-    words = StaticVectors(BUNDLED / "multilingual")
-    near = (words.embed_words(tasks) @ words.embed_words([sentence])[0]).tolist()
+    near = [similarity(task, sentence) for task in tasks]
     return sorted(range(len(tasks)), key=lambda place: -near[place])[:_MOST_READ]
 
 

@@ -12,8 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memotherm.embed.local import BUNDLED, load_model, shared, token_ids, token_states
-from memotherm.embed.multilingual import StaticVectors
+from memotherm.embed.local import load_model, shared, static_vectors, token_ids, token_states
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +69,7 @@ def effect(old: str, new: str, answered: str = "") -> Mapping[Effect, float]:
 
 def similarity(first: str, second: str) -> float:
     """Return the cosine of the static vectors of two texts; 0 if one has none."""
-    vectors = [_vectors().embed(text.lower()) for text in (first, second)]
+    vectors = [static_vectors().embed(text.lower()) for text in (first, second)]
     return 0.0 if any(vector is None for vector in vectors) else float(vectors[0] @ vectors[1])  # type: ignore[operator]
 
 
@@ -89,8 +88,8 @@ class _Text(NamedTuple):
 def _read(text: str) -> _Text:
     import numpy as np
 
-    rows, marks = _vectors().rows(text, MAX_PIECES)
-    pieces = np.concatenate([_vectors().vectors(rows), np.array(marks, np.float32).reshape(-1, 2)], axis=1)
+    rows, marks = static_vectors().rows(text, MAX_PIECES)
+    pieces = np.concatenate([static_vectors().vectors(rows), np.array(marks, np.float32).reshape(-1, 2)], axis=1)
     tokens = token_ids(text, MAX_TOKENS)
     return _Text(rows, pieces, [0, *tokens[1:-1], 0], token_states(text, MAX_TOKENS))
 
@@ -121,11 +120,6 @@ def _same(first: list[int], second: list[int]) -> NDArray[np.float32]:
 
     one, other = np.array(first)[:, None], np.array(second)[None]
     return np.asarray((one == other) & (one != 0), np.float32)
-
-
-@functools.cache
-def _vectors() -> StaticVectors:
-    return StaticVectors(BUNDLED / "multilingual")
 
 
 @functools.cache
