@@ -20,6 +20,7 @@ from memotherm.hooks.events import Options, Told, answer, parse_event
 from memotherm.hooks.hosts import HOSTS
 from memotherm.hooks.install import PLUGINS, InstallRequest, carry_out, differing_hooks, plan
 from memotherm.hooks.log import last_week
+from memotherm.hooks.project import project_at, trust, trust_file
 from memotherm.hooks.quick import is_unknown
 from memotherm.hooks.recall import told_at
 from memotherm.hooks.spool import Spool
@@ -126,6 +127,31 @@ def test_a_call_ends_at_once_until_a_memory_names_it(work: Path) -> None:
         mem.remember("src/cart.ts is locked.")
     assert not is_unknown(json.dumps(other).encode(), arguments)
     assert "locked" in _shown(other, work)
+
+
+def test_the_names_of_one_project_say_nothing_about_the_next(work: Path) -> None:
+    """A new remote, or trust in the folder, gives it the memories of another project."""
+    payload = {"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "src/api.ts"}}
+    event = {"session_id": "s1", "cwd": str(work), **payload}
+    arguments = ["--client", "claude", "--project", "auto"]
+
+    def shown() -> str:
+        parsed = parse_event(event, client="claude")
+        assert parsed is not None
+        return told_at(parsed, Options(arguments)).text
+
+    with memotherm.open(scope=Scope(project="github.com/acme/shop")) as mem:
+        mem.remember(RULE, "rule")
+    assert shown() == ""
+    assert is_unknown(json.dumps(event).encode(), arguments)
+    trust_file().write_text('["github.com/acme/shop", "/elsewhere"]\n')
+    (work / ".git" / "config").write_text('[remote "origin"]\n\turl = git@github.com:acme/shop.git\n')
+    assert not is_unknown(json.dumps(event).encode(), arguments)
+    assert shown() == ""
+    assert is_unknown(json.dumps(event).encode(), arguments)
+    trust(project_at(work))
+    assert not is_unknown(json.dumps(event).encode(), arguments)
+    assert RULE in shown()
 
 
 @pytest.mark.parametrize("client", ["claude", "codex"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from memotherm.hooks.calls import names_none
 from memotherm.hooks.events import HookEvent, Options
+from memotherm.hooks.project import deciding_files
 from memotherm.hooks.quick import names_file, save_names
 from memotherm.model.marks import ANCHORS
 from memotherm.settings import Settings, default_store
@@ -37,6 +38,7 @@ class Names:
         self._local = settings.key == "" and file is not None
         self._store = (file or Path()).absolute()
         self._path = names_file(options.arguments, event.folder)
+        self._folder = event.folder or Path()
         self._names: set[str] = set()
         self._seen: dict[str, int] = {}
         #: Whether all events were seen; None if no store was asked.
@@ -75,7 +77,8 @@ class Names:
         if kind is None and self._complete is not None:
             here = Path.cwd()
             names = ("memotherm.toml", "pyproject.toml")
-            settings = [folder / name for folder in (here, *here.parents) for name in names]
-            files = [self._store, self._store.with_name(f"{self._store.name}-wal"), user_file(), *settings]
+            settings = [user_file(), *(folder / name for folder in (here, *here.parents) for name in names)]
+            store = [self._store, self._store.with_name(f"{self._store.name}-wal")]
+            files = [*store, *settings, *deciding_files(self._folder)]
             with suppress(OSError):
                 save_names(self._path, map(str, files) if self._complete else (), self._names, self._seen)

@@ -80,6 +80,14 @@ def project_at(folder: str | Path) -> Project:
     return Project(remote, local, place, root)
 
 
+def deciding_files(folder: str | Path) -> list[Path]:
+    """Return the files that change when the project of a folder does: its remotes, and the trusted folders."""
+    git = None
+    with suppress(OSError, ValueError):
+        git, _ = _git_directory(working_tree(folder))
+    return [trust_file()] if git is None else [trust_file(), git / "config"]
+
+
 def working_tree(folder: str | Path) -> Path:
     """Return the root of a folder's working tree without symbolic links; the folder if it is in no repository."""
     root = Path(folder)
