@@ -163,6 +163,7 @@ def test_a_number_has_its_noun() -> None:
     """One of a thing is not many of it."""
     assert [pluralize(number, "memory") for number in (0, 1, 2)] == ["0 memories", "1 memory", "2 memories"]
     assert [pluralize(number, "file") for number in (1, 1234)] == ["1 file", "1,234 files"]
+    assert pluralize(2, "fix") == "2 fixes"
 
 
 @given(text=_ANY_TEXT)

@@ -58,7 +58,7 @@ def digest(content: str) -> str:
     return hashlib.sha256(unicodedata.normalize("NFC", content).strip().encode()).hexdigest()
 
 
-_PLURALS = {"memory": "memories", "better match": "better matches"}
+_PLURALS = {"memory": "memories", "better match": "better matches", "fix": "fixes"}
 
 
 def pluralize(count: int, noun: str) -> str:
