@@ -169,6 +169,21 @@ def test_the_turn_of_a_running_session_waits(mem: Memotherm, run: Run, clock: Fa
     assert "8443" in _stored(mem)[0].content
 
 
+def test_a_session_of_a_clock_that_was_fast_is_stored(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """It is not taken for one that still goes on, and nothing is dated later than today."""
+    write(tmp_path, "s1", *said("2099-01-01T09:00:00+00:00", "The port of the gateway is 8443."))
+    assert run().stored == 1
+    assert _stored(mem)[0].created_at == _NOW
+
+
+def test_half_a_character_becomes_the_sign_for_an_unknown_one(mem: Memotherm, run: Run, tmp_path: Path) -> None:
+    """A question mark would make a question of the statement before it."""
+    (record,) = said("2026-11-01T09:00:00+00:00", "The port of \ud83d the gateway \ud83d\ude80 is 8443.")
+    write(tmp_path, "s1", json.dumps({"id": "s1-0", "session": "s1", "project": "/w/shop", **record}))
+    run()
+    assert [memory.content for memory in _stored(mem)] == ["The port of \ufffd the gateway \U0001f680 is 8443."]
+
+
 def test_undo_takes_back_exactly_the_batch(mem: Memotherm, run: Run, tmp_path: Path) -> None:
     """What was there before, and what an earlier batch has stored, stays; what it superseded holds again."""
     write(tmp_path, "s1", *said("2026-03-01T09:00:00+00:00", "The retry limit of the gateway is 5."))

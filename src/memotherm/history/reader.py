@@ -66,7 +66,8 @@ def _storable(record: Record) -> Record:
 
 
 def _valid(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+    # Halves of a character that belong together become one again.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
 
 
 def folder(environment: Mapping[str, str], variable: str, default: Path) -> Path:

@@ -206,7 +206,7 @@ class TranscriptReader:
         self._next += 1
         try:
             for exchange in exchanges(source.read(transcript, reading)):
-                if exchange.end is not None and self._now - exchange.end < _OPEN:
+                if exchange.end is not None and abs(self._now - exchange.end) < _OPEN:
                     # Its answer may be still to come; hooks or the next run store it.
                     complete = False
                     continue
