@@ -229,7 +229,14 @@ def test_a_rule_that_is_taken_back_ends(mem: Memotherm, rule: str, said: str) ->
 
 
 @pytest.mark.parametrize(
-    "said", ["no need to run the tests now", "forget it", "you can forget the lunch", "the rule is gone"]
+    "said",
+    [
+        "no need to run the tests now",
+        "forget it",
+        "you can forget the lunch",
+        "the rule is gone",
+        "you make the struggles with card payments more bearable",
+    ],
 )
 def test_nothing_else_ends_a_rule(mem: Memotherm, said: str) -> None:
     """An exception, another thing, and a rule that is not named."""

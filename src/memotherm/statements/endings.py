@@ -111,6 +111,7 @@ def taken_back(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[tup
     """Yield the places of the rules that sentences of a text take back, each with its sentence.
 
     Of several rules it is the one that has most words of the sentence; if two have as many, nothing tells which.
+    Without a phrase such as "forget the rule", the network of pairs must find as well that the rule is replaced.
 
     Args:
         text: What a user said.
@@ -118,13 +119,17 @@ def taken_back(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[tup
     """
     ends = listed_pattern("rule_ends")
     reports = [each for each in _said(text) if ends.search(_plain(each)) or likely(each, Act.REVOKE) > LIKELY]
-    rules = [_task(content).words for content in contents()] if reports else []
+    rules = list(contents()) if reports else []
     for sentence in reports:
-        said = _words(_without(ends, _plain(sentence)))
-        shared = [sum(_has(words, word) for word in said) for words in rules]
+        plain = _plain(sentence)
+        said = _words(_without(ends, plain))
+        shared = [sum(_has(_task(rule).words, word) for word in said) for rule in rules]
         most = max(shared, default=0)
-        if most and shared.count(most) == 1:
-            yield shared.index(most), sentence
+        if not most or shared.count(most) > 1:
+            continue
+        place = shared.index(most)
+        if ends.search(plain) or effect(rules[place], sentence)[Effect.REPLACED] > LIKELY:
+            yield place, sentence
 
 
 def _said(text: str) -> list[str]:
