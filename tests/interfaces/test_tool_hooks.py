@@ -142,6 +142,8 @@ def test_the_names_of_one_project_say_nothing_about_the_next(work: Path) -> None
 
     with memotherm.open(scope=Scope(project="github.com/acme/shop")) as mem:
         mem.remember(RULE, "rule")
+    with memotherm.open(scope=Scope(project=project_at(work).local)) as mem:
+        mem.remember("The lighthouse is painted red")
     assert shown() == ""
     assert is_unknown(json.dumps(event).encode(), arguments)
     trust_file().write_text('["github.com/acme/shop", "/elsewhere"]\n')

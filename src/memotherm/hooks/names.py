@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +33,7 @@ class Names:
     A store on a server, and an encrypted one, have none: its hooks always ask it.
     """
 
-    def __init__(self, event: HookEvent, options: Options, settings: Settings) -> None:
+    def __init__(self, event: HookEvent, options: Options, settings: Settings, scope: Mapping[str, str]) -> None:
         store = options.store or default_store(settings)
         file = sqlite_path(store)
         self._local = settings.key == "" and file is not None
@@ -41,8 +42,14 @@ class Names:
         self._folder = event.folder or Path()
         self._names: set[str] = set()
         self._seen: dict[str, int] = {}
+        self._scope = dict(scope)
         #: Whether all events were seen; None if no store was asked.
         self._complete: bool | None = None
+        with suppress(OSError, ValueError, KeyError, AttributeError):
+            saved = json.loads(Path(self._path).read_text("utf-8"))
+            # Those of another scope say nothing about the earlier memories of this one.
+            if self._local and saved["scope"] == self._scope:
+                self._names, self._seen = set(saved["names"]), dict(saved["seen"])
 
     def __enter__(self) -> Names:
         return self
@@ -51,9 +58,6 @@ class Names:
         """Add the names in the memories that have changed since the last time."""
         if not self._local:
             return
-        with suppress(OSError, ValueError, KeyError, AttributeError):
-            saved = json.loads(Path(self._path).read_text("utf-8"))
-            self._names, self._seen = set(saved["names"]), dict(saved["seen"])
         complete = True
         for place, narrower in (("visible", False), ("inside", True)):
             page = mem.events(_MOST_EVENTS, f"after-{self._seen.get(place, 0)}", include_narrower=narrower)
@@ -66,9 +70,13 @@ class Names:
             complete &= page.cursor is None
         self._complete = complete
 
+    def have(self, call: ToolCall) -> bool:
+        """Return whether a call has one of the names that are known so far."""
+        return not names_none(call, self._names)
+
     def concern(self, call: ToolCall) -> bool:
         """Return whether a memory may concern a call; it does not if all names are known, and the call has none."""
-        return self._complete is not True or not names_none(call, self._names)
+        return self._complete is not True or self.have(call)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -81,4 +89,5 @@ class Names:
             store = [self._store, self._store.with_name(f"{self._store.name}-wal")]
             files = [*store, *settings, *deciding_files(self._folder)]
             with suppress(OSError):
-                save_names(self._path, map(str, files) if self._complete else (), self._names, self._seen)
+                known = map(str, files) if self._complete else ()
+                save_names(self._path, known, self._names, self._seen, self._scope)

@@ -141,12 +141,15 @@ def state_of(path: str) -> list[int] | None:
     return [status.st_mtime_ns, status.st_size, status.st_ino] if status.st_size else None
 
 
-def save_names(path: str, files: Iterable[str], names: Iterable[str], seen: Mapping[str, int]) -> None:
-    """Write the names in the memories of a store up to the events seen, with the state of the files that hold them."""
+def save_names(
+    path: str, files: Iterable[str], names: Iterable[str], seen: Mapping[str, int], scope: Mapping[str, str]
+) -> None:
+    """Write the names in the memories of a scope up to the events seen, with the state of the files that hold them."""
     import json
 
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    saved = {"files": {file: state_of(file) for file in files}, "names": sorted(names), "seen": dict(seen)}
+    states = {file: state_of(file) for file in files}
+    saved = {"files": states, "names": sorted(names), "seen": dict(seen), "scope": dict(scope)}
     partial = f"{path}.{os.getpid()}"
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         json.dump(saved, file)

@@ -12,7 +12,7 @@ from memotherm.hooks.events import HookEvent, Options, Told, context_size, trunc
 from memotherm.hooks.names import Names
 from memotherm.hooks.project import AUTO, project_at, scope_of, untrusted_text
 from memotherm.hooks.subagents import take_task
-from memotherm.hooks.warm_up import local_embedder, start_model
+from memotherm.hooks.warm_up import local_embedder, start_model, start_tokenizer
 from memotherm.remote import is_remote
 from memotherm.settings import Settings, default_store, load
 from memotherm.settings.paths import is_excluded
@@ -34,8 +34,10 @@ def told_at(event: HookEvent, options: Options) -> Told:
         return Told()
     asks = (event.moment == "prompt" or at_tool) and not is_remote(options.store or default_store(settings))
     embedder = local_embedder(settings) if asks else None
-    # A fork of the daemon has it in memory. At a tool, few calls get as far as a search.
-    if embedder is not None and event.moment != "tool" and "memotherm.memory" not in sys.modules:
+    names = Names(event, options, settings, scope)
+    # A fork of the daemon has both in memory. At a tool, few calls get as far as a search.
+    if embedder is not None and "memotherm.memory" not in sys.modules and (call is None or names.have(call)):
+        start_tokenizer()
         start_model(embedder)
     # Imported while the tokenizer and the model are loaded.
     import memotherm
@@ -45,7 +47,6 @@ def told_at(event: HookEvent, options: Options) -> Told:
     query = turn_query(event.prompt)
     if embedder is not None and query is not None and not at_tool:
         embedder.begin_query(query)  # while the store is opened
-    names = Names(event, options, settings)
     with names, memotherm.open(options.store, scope=Scope(**scope), embedder=embedder, settings=settings) as opened:
         mem = opened.in_folder(event.folder or Path.cwd())
         names.collect(mem)

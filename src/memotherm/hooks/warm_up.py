@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -36,8 +36,12 @@ def local_embedder(settings: Settings) -> LocalEmbedder | None:
     return embedder if isinstance(embedder, LocalEmbedder) and embedder.is_installed() else None
 
 
+@cache
 def start_tokenizer() -> None:
-    """Start a thread that loads the tokenizer: it takes longest, so it begins before anything else is imported."""
+    """Start a thread that loads the tokenizer: it takes longest, so it begins before anything else is imported.
+
+    Later calls do nothing.
+    """
     with suppress(Exception):
         from memotherm.text.tokens import counter
 
