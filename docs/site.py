@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -28,6 +29,19 @@ def with_repository_links(text: str, page: Path, repository: str) -> str:
     return _LINK.sub(absolute, text)
 
 
+def write_search(site: Path) -> None:
+    """Write what the search needs on pages that are opened from the disk.
+
+    A browser gives such a page neither `search.json` nor the script of a worker: its theme reads `search.js` instead,
+    which has the index, and lets the worker run from a text.
+    """
+    (worker,) = (site / "assets" / "javascripts" / "workers").glob("search.*.js")
+    text = json.dumps(worker.read_text("utf-8"))
+    index = (site / "search.json").read_text("utf-8")
+    run = "window.Worker = class extends Worker { constructor() { super(URL.createObjectURL(new Blob([text]))); } };"
+    (site / "search.js").write_text(f"var __index = {index};\n{{ const text = {text}; {run} }}\n", "utf-8")
+
+
 def main() -> int:
     """Write the pages, let Zensical build them, and return its exit code."""
     config = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
@@ -38,7 +52,10 @@ def main() -> int:
     for page in DOCS.rglob("*.md"):
         text = with_repository_links(page.read_text("utf-8"), page, config["repo_url"])
         (target / page.relative_to(DOCS)).write_text(text, "utf-8")
-    return subprocess.call([sys.executable, "-m", "zensical", "build", "--strict", "--clean"], cwd=ROOT)
+    code = subprocess.call([sys.executable, "-m", "zensical", "build", "--strict", "--clean"], cwd=ROOT)
+    if not code:
+        write_search(ROOT / config["site_dir"])
+    return code
 
 
 if __name__ == "__main__":
