@@ -24,7 +24,7 @@ from memotherm.errors import Forbidden, MemothermError
 from memotherm.history.cleanup import cleanup
 from memotherm.hooks.capture import postponed
 from memotherm.hooks.hosts import HOSTS, Host
-from memotherm.hooks.install import differing_hooks, installed
+from memotherm.hooks.install import differing_hooks, installed, missing_programs
 from memotherm.hooks.log import DEADLINE, ERROR, Entry, last_week, log_file
 from memotherm.hooks.project import (
     mistrust,
@@ -320,6 +320,9 @@ def _write() -> Finding:
 def _host(host: Host) -> Finding:
     if not installed(host):
         return Finding(host.name, "note", "hooks are not installed", f"memotherm install {host.name}")
+    if gone := missing_programs(host):
+        detail = f"the hooks or the MCP server start {', '.join(gone)}, which is not there"
+        return Finding(host.name, "failure", detail, f"memotherm install {host.name}")
     skipped = ", ".join(f"{event} {why}" for event, why in host.skipped_hooks().items())
     if skipped:
         detail = f"{host.title} skips hooks that are installed: {skipped}"

@@ -572,6 +572,20 @@ def test_long_ids_of_sessions_stay_different():
     assert max(len(one), len(two)) <= 200
 
 
+def test_ids_of_sessions_have_no_characters_that_a_scope_cannot_have():
+    """What is said in a session whose id has some is stored like anything else, and apart from other sessions."""
+    named = ["a\0b", "ab", "a\nb", "\ud800", "\x1b", " ", "a\u200fb"]
+    events = [
+        parse_event({"hook_event_name": "Stop", "session_id": each, "cwd": "/"}, client="claude") for each in named
+    ]
+    found = [event.session for event in events if event]
+    assert len(set(found)) == len(named)
+    assert found[1] == "ab"
+    assert all(map(str.isprintable, found))
+    for session in found:
+        Scope(session=session)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [b"a\tb", b"a\nb", "a\u200fb".encode(), b"a\xffb"])
 def test_a_folder_may_have_any_name(name: bytes, home: Path, tmp_path: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from memotherm import Settings
 from memotherm.cli import app, exit_codes
 from memotherm.hooks.hosts import HOSTS
+from memotherm.hooks.install import missing_programs
 
 _TASK_DAYS, _DECISION_DAYS = Settings().task_cold_after_days, Settings().decision_cold_after_days
 CLIENTS = ("claude-code", "codex", "gemini", "cursor", "openclaw", "opencode", "claude-desktop")
@@ -542,3 +544,21 @@ def test_doctor_says_which_hooks_codex_skips(
     assert codex()["detail"] == "Codex skips hooks that are installed: SessionStart switched off"
     config.write_text(text + "\n".join(states[1:]).replace("sha256:", "sha256:0", 1), "utf-8")
     assert "SessionStart not trusted, UserPromptSubmit changed since it was trusted" in codex()["detail"]
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex", "cursor", "claude-desktop"])
+def test_doctor_says_that_the_program_of_hooks_is_gone(
+    client: str, install: Callable[..., dict[str, Any]], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its environment was deleted, or the program was installed elsewhere."""
+    install(client)
+    host = HOSTS[client]
+    assert missing_programs(host) == []
+    for name in FILES[client]:
+        path = home / name
+        path.write_text(re.sub(r"[^\s\"']*/(?:memotherm|python[\d.]*)(?=[\s\"'])", "/gone/memotherm", path.read_text()))
+    assert missing_programs(host) == ["/gone/memotherm"]
+    capsys.readouterr()
+    assert app.run(["doctor", "--json"]) != exit_codes.OK
+    said = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}[client]
+    assert (said["state"], "/gone/memotherm" in said["detail"]) == ("failure", True)

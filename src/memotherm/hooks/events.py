@@ -115,10 +115,16 @@ def truncated(text: str, max_chars: int) -> str:
 
 
 def _session(named: str, host: Host, folder: str) -> str:
-    """Return the id of a session, shortened if it is long; without one, each host and working tree has its own."""
-    if not named:
-        return f"unknown-{digest(f'{host.client} {working_tree(folder or Path())}')}"
-    return named if len(named) <= _MAX_SESSION_CHARS else f"{named[: _MAX_SESSION_CHARS - 9]}-{digest(named)}"
+    """Return the id of a session; without one, each host and working tree has its own.
+
+    One that is long, or has characters that no scope can have, ends with a digest instead.
+    """
+    printable = "".join(filter(str.isprintable, named)).strip()
+    if not printable:
+        return f"unknown-{digest(f'{host.client} {working_tree(folder or Path())} {named.strip()}'.strip())}"
+    if printable == named and len(named) <= _MAX_SESSION_CHARS:
+        return named
+    return f"{printable[: _MAX_SESSION_CHARS - 9]}-{digest(named)}"
 
 
 def _text(payload: dict[str, Any], *names: str) -> str:

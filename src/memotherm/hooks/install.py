@@ -103,14 +103,7 @@ def installed(host: Host) -> bool:
 
 def differing_hooks(host: Host) -> dict[str, str]:
     """Return the events of a host whose hook is missing in the user's settings, or is not as `install` writes it."""
-    path = host.files(None).hooks
-    hooks = settings_values(path).get("hooks", {}) if path is not None else {}
-    servers = settings_values(path).get(host.server_section, {}) if (path := host.files(None).servers) else {}
-    found: dict[str, tuple[Json, Json]] = {}
-    for event in host.events:
-        groups = [group for group in hooks.get(event) or () if isinstance(group, dict)]
-        pairs = ((hook, group) for group in groups for hook in (group.get("hooks") or [group]) if is_our_hook(hook))
-        found.update((event, pair) for pair in islice(pairs, 1))
+    found, servers = _own_hooks(host), _servers(host)
     commands = (hook["command"] for hook, _ in found.values() if "command" in hook)
     command, differing = next(commands, ""), {}
     for event in host.events if host.files(None).hooks is not None else ():
@@ -122,6 +115,38 @@ def differing_hooks(host: Host) -> dict[str, str]:
         elif "server" in hook and "memotherm" not in servers:
             differing[event] = "without the MCP server that answers it"
     return differing
+
+
+def missing_programs(host: Host) -> list[str]:
+    """Return the programs that our hooks and MCP server start in the user's settings, and that are not there."""
+    server = _servers(host).get("memotherm")
+    commands = [hook.get("command") for hook, _ in _own_hooks(host).values()]
+    commands.append(server.get("command") if isinstance(server, dict) else None)
+    programs = []
+    for command in commands:
+        with suppress(ValueError):
+            words = shlex.split(command) if isinstance(command, str) else command
+            programs += map(str, words[:1] if isinstance(words, list) else ())
+    return [program for program in dict.fromkeys(programs) if shutil.which(program) is None]
+
+
+def _own_hooks(host: Host) -> dict[str, tuple[Json, Json]]:
+    """Return our hook for each event in the user's settings, with its group."""
+    path = host.files(None).hooks
+    hooks = settings_values(path).get("hooks", {}) if path is not None else {}
+    found: dict[str, tuple[Json, Json]] = {}
+    for event in host.events:
+        groups = [group for group in hooks.get(event) or () if isinstance(group, dict)]
+        pairs = ((hook, group) for group in groups for hook in (group.get("hooks") or [group]) if is_our_hook(hook))
+        found.update((event, pair) for pair in islice(pairs, 1))
+    return found
+
+
+def _servers(host: Host) -> Json:
+    """Return the MCP servers in the user's settings."""
+    path = host.files(None).servers
+    servers = settings_values(path).get(host.server_section, {}) if path is not None else {}
+    return servers if isinstance(servers, dict) else {}
 
 
 #: Adds our entries for a host to the values of a settings file, or removes them.
