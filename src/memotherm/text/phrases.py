@@ -268,8 +268,13 @@ def _question_words() -> tuple[PhrasePattern, tuple[str, ...]]:
 
 def phrases_of(language: str, name: str) -> list[str]:
     """Return the phrases of one language."""
-    entries = dict(entry.split(": ") for entry in WORD_LISTS["phrases"][language].split("; "))
+    entries = _entries(language)
     return entries[name].split(", ") if name in entries else []
+
+
+@functools.cache
+def _entries(language: str) -> dict[str, str]:
+    return dict(entry.split(": ") for entry in WORD_LISTS["phrases"][language].split("; "))
 
 
 @functools.cache
