@@ -209,6 +209,22 @@ def test_a_timeline_has_days_projects_and_sessions(cli: Cli, tmp_path: Path) -> 
     ]  # fmt: skip
 
 
+def test_of_an_export_only_its_program_is_named(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+    """Other programs have files with the same ending; if none can read a file, each says why."""
+    said = {
+        "uuid": "p",
+        "sender": "human",
+        "text": "The port of the shop is 8443.",
+        "created_at": "2026-05-01T09:00:00Z",
+    }
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([{"uuid": "y", "name": "T", "chat_messages": [said]}]), "utf-8")
+    found = cli("backfill", "--from", str(path), "--dry-run", "--json").data["found"]
+    assert [(each["source"], each["unreadable"]) for each in found] == [("claude-export", 0)]
+    path.write_text('{"files": 5}', "utf-8")
+    assert "not read" in cli("backfill", "--from", str(path), "--dry-run").out
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("writes", [1, 2, 3, 4])
 def test_a_killed_run_is_continued(cli: Cli, tmp_path: Path, writes: int) -> None:  # noqa: F811
