@@ -122,7 +122,7 @@ def missing_programs(host: Host) -> list[str]:
     server = _servers(host).get("memotherm")
     commands = [hook.get("command") for hook, _ in _own_hooks(host).values()]
     commands.append(server.get("command") if isinstance(server, dict) else None)
-    programs = []
+    programs = list[str]()
     for command in commands:
         with suppress(ValueError):
             words = shlex.split(command) if isinstance(command, str) else command
