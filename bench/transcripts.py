@@ -236,17 +236,20 @@ def main() -> None:
 
 def _backfilled(home: Path) -> Table:
     """Backfill a store from the sessions below a home folder."""
-    table = Table("process", "read", "store", "most memory", title_justify="left")
+    table = Table("process", "read", "store words", "store statements", "most memory", title_justify="left")
     before = time.process_time()
     with memotherm.open(home / "memory.db") as mem, Backfill(mem, SOURCES, environ={}, home=home) as run:
         run.read()
         read = time.process_time()
-        table.title = str(run.store())
+        run.store_words()
+        found = time.process_time()
+        table.title = str(run.store_statements())
         stored = time.process_time()
     own, other = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    table.add_row("first", f"{read - before:.2f} s", f"{stored - read:.2f} s", f"{own.ru_maxrss // 1024} MB")
-    both = f"{other.ru_utime + other.ru_stime:.2f} s for both"
-    table.add_row("second", both, "", f"{other.ru_maxrss // 1024} MB")
+    times = (f"{end - begin:.2f} s" for begin, end in ((before, read), (read, found), (found, stored)))
+    table.add_row("first", *times, f"{own.ru_maxrss // 1024} MB")
+    all_of_it = f"{other.ru_utime + other.ru_stime:.2f} s for all"
+    table.add_row("second", all_of_it, "", "", f"{other.ru_maxrss // 1024} MB")
     return table
 
 

@@ -31,7 +31,7 @@ def as_read(turn: Memory, said: Memory) -> Memory:
         scope=said.scope,
         metadata={**turn.metadata, **said.metadata},
         trust=said.trust,
-        valid_until=said.valid_until,
+        valid_until=turn.valid_until or said.valid_until,
     )
 
 
@@ -54,7 +54,7 @@ def correct_past(
     found = superseded_by(transaction, spaces, memory, corrections(memory.content), cause)
     first = next((each.record.memory.id for each in found if not outranks(each.record.memory, cause.by)), None)
     if first is not None and memory.supersedes is None:
-        because = replace(cause, action=Action.UPDATE, rule="superseded", why="")
+        because = replace(cause, action=Action.UPDATE, rule="superseded", why=f"it corrects {first}")
         record = transaction.change(record, replace(memory, supersedes=first), because)
     for each in found:
         mark_superseded(transaction, each, record.memory, cause)

@@ -227,7 +227,8 @@ class MemoryWriter:
 
     def _read(self, write: _Write, forgotten: Collection[str]) -> Record | str:
         """Store a text of a past session, or let the unread turn with its id become that: it is then "read"."""
-        transaction, memory, cause = write.transaction, write.memory, replace(write.cause, rule="read")
+        transaction, memory = write.transaction, write.memory
+        cause = replace(write.cause, action=Action.UPDATE, rule="read", why="its statements were read")
         turn = transaction.get(memory.id)
         if turn is not None and memory.kind == UNREAD_TURN:
             return "known"
@@ -237,14 +238,13 @@ class MemoryWriter:
             return "forgotten"
         twin = self._existing(replace(write, space=transaction.space(memory.scope)))
         if twin is not None and twin.no != turn.no:
-            transaction.change(
-                turn, replace(turn.memory, retention=Retention.DELETED), replace(cause, action=Action.FORGET)
-            )
+            said = replace(cause, action=Action.FORGET, why=f"{twin.memory.id} says the same")
+            transaction.change(turn, replace(turn.memory, retention=Retention.DELETED), said)
             return "known"
         after = replace(turn.memory, kind="message") if memory.content in forgotten else as_read(turn.memory, memory)
         require_allowed(transaction, after, cause.by, turn.memory)
         self._limits.admit(transaction, transaction.space(after.scope), after, cause, turn)
-        transaction.change(turn, after, replace(cause, action=Action.UPDATE))
+        transaction.change(turn, after, cause)
         return "read"
 
     def _put(self, write: _Write, *, asked: bool) -> Record:
