@@ -193,6 +193,7 @@ _EXEMPT: Mapping[str, str] = {
     "remember.summaries": "takes ids",
     "remember.writer.MemoryWriter": "needs a store: remember",
     "storage.tombstones.Tombstones": "needs a store: forget and capture",
+    "text.patterns.lazy_pattern": "patterns of the package",
     "text.phrases.listed_phrases": "a name in the lists of the package",
     "text.phrases.phrases_of": "a name in the lists of the package",
     "text.phrase_patterns.PhrasePattern": "phrases of the package",
