@@ -1334,6 +1334,17 @@ def test_the_worker_runs_maintenance_but_not_too_often(home: Path) -> None:
     assert retention(expired()) == "active"
 
 
+def test_an_end_that_is_worked_off_late_does_not_forget_what_a_resumed_session_was_given(home: Path) -> None:
+    """Otherwise its next prompt would be given the same again."""
+    start, end = {"hook_event_name": "SessionStart", "source": "resume"}, {"hook_event_name": "SessionEnd"}
+    prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "looks good to me"}
+    assert FACT in hook(start, "--client", "codex")[0]
+    hook(end, "--client", "codex")
+    assert FACT in hook(start, "--client", "codex")[0]
+    assert process_spool(Spool(home / "spool")).ended == 1
+    assert hook(prompt, "--client", "codex") == ("", "")
+
+
 def test_threads_that_load_for_a_hook_import_nothing():
     """Two threads that import the same packages can see modules that are not complete."""
     code = """

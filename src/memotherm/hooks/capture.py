@@ -236,7 +236,8 @@ class _Run:
         elif job["do"] == "run":
             session.run_ended()
         else:
-            session.session_end()
+            # The session may have been started again since, and what it was given then is not forgotten.
+            (session.end if _begins_with_nothing(job) else session.session_end)()
             self.result.ended += 1
 
     def _capture(self, turn: list[dict[str, Any]], mem: Memotherm) -> None:
@@ -374,3 +375,9 @@ def _placed(path: Path, job: dict[str, Any]) -> dict[str, Any]:
         job = resolved(job, Path(str(job.get("started_in") or data_home())))
     # Whether it is excluded is found only now, if the hook could not read the settings.
     return {**job, "excluded": excluded(job), "at": datetime.fromtimestamp(int(path.name[:20]) / 10**9, UTC)}
+
+
+def _begins_with_nothing(job: dict[str, Any]) -> bool:
+    """Return whether the host of a job asks at the start of a session, which forgets what was given before."""
+    host = CLIENTS.get(str(job.get("client")))
+    return host is not None and any(event.moment == "start" and event.injects for event in host.events.values())
