@@ -271,10 +271,25 @@ def test_why_says_whether_a_memory_was_in_a_prompt_and_what_would_change_that(
     assert (told("staging", "port")["rule"], told("staging", "port")["given_in"]) == ("given", second.number)
     assert told(port.id, "--turn", str(second.number))["state"] == "included"
     tight = told("listens on port", "--turn", str(first.number))
-    assert (tight["rule"], tight["turn"]) == ("frame", first.number)
+    assert (tight["rule"], tight["turn"]) == ("beside", first.number)
     assert tight["fits_at"] > 40
     assert app.run(["why", "xylophone", "--store", str(path), "--project", "shop"]) != 0
     assert app.run(["delete", port.id]) != 0
     assert "did you mean 'forget'?" in capsys.readouterr().err
     app.run(["events", "--store", str(path), "--project", "inn"])
     assert "there are no events here; 1 in narrower scopes: --include-narrower" in capsys.readouterr().err
+
+
+def test_lists_at_the_root_say_what_narrower_scopes_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Nothing here is not nothing at all; filters hold there as well."""
+    path = tmp_path / "agent.db"
+    with memotherm.open(path) as mem:
+        mem.scoped(project="shop").remember("Paint the dock", kind="task")
+        mem.scoped(project="shop").remember("Ana owns the dock", source="extracted", tags=["people"])
+    for command, told in (
+        (["tasks"], "no task is open here; 1 in narrower scopes: --include-narrower"),
+        (["review"], "no proposal waits here; 1 in narrower scopes: --include-narrower"),
+        (["review", "--tag", "bank"], "no proposal waits here"),
+    ):
+        app.run([*command, "--store", str(path)])
+        assert capsys.readouterr().err.rstrip().endswith(told), command

@@ -15,7 +15,7 @@ from memotherm.cli.verbs import ID, operation_options, plain
 from memotherm.model.results import Compaction, Maintenance, Move
 from memotherm.operations.codec import to_json
 
-#: How many conflicts of narrower scopes are counted.
+#: How many conflicts and tasks of narrower scopes are counted.
 _COUNTED = 1000
 _COUNTS = ("expired", "archived", "deleted", "purged", "ended", "embedded")
 
@@ -97,4 +97,7 @@ def tasks(
         memory = mem.finish(done or cancelled or "", "cancelled" if done is None else "done", why)
         return Output(to_json(memory), [memory])
     found = mem.tasks(limit, include_narrower)
-    return Output({"memories": to_json(found)}, found, ["no task is open"] * (not found))
+    inner = 0 if found or include_narrower else len(mem.tasks(_COUNTED, include_narrower=True))
+    return Output(
+        {"memories": to_json(found)}, found, [f"no task is open here{narrower_note(inner, _COUNTED)}"] * (not found)
+    )

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from memotherm.cli.output import Titled, printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
+from memotherm.model.actions import Action
 from memotherm.model.marks import ENDED_BY, SUPERSEDED_BY, doubtful_parts, ends_of
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.model.reports import Status
@@ -225,7 +226,10 @@ def _event(event: Event, ids: bool, content: str) -> tuple[Text, list[Text]]:
             changes.append(f"{name} {after}")
     text = Text().append(f"{shown_id(event.memory_id)}  " if ids else "", style="dim").append(", ".join(changes))
     told = [Text(first_line(content, _FIRST_WORDS))] if content else []
-    return head, [*told, text, *([Text(event.why, style="dim")] if event.why else [])]
+    # What takes back an event says so in its reason.
+    rule = "" if event.rule in ("explicit", "default") or event.action == Action.UNDO else f"rule {event.rule}"
+    cause = " · ".join(part for part in (event.why, rule, f"by {event.actor}") if part)
+    return head, [*told, text, Text(cause, style="dim")]
 
 
 def _listing(memories: Sequence[Memory]) -> Iterator[Text]:

@@ -181,7 +181,7 @@ def _why_lines(receipt: KeptReceipt, found: Sequence[Memory], answers: Sequence[
     from memotherm.cli.formatting import row, shown_id
 
     asked = f'"{first_line(receipt.query, 60)}"' if receipt.query else "the start of a session"
-    yield f"turn {receipt.number}, {receipt.at:%Y-%m-%d %H:%M} UTC, {receipt.scope}: {asked}"
+    yield row(Text(f"turn {receipt.number}"), Text(f"{receipt.at:%Y-%m-%d %H:%M} UTC, {receipt.scope}: {asked}"))
     for memory, answer in zip(found, answers, strict=True):
         told = [Text(f"{_STATES[answer.state]}: {answer.reason}", style="bold")]
         if answer.fits_at is not None:

@@ -187,7 +187,10 @@ def review(store: StoreOptions, **options: Any) -> Output:  # noqa: ANN401
     """
     with opened(store) as mem:
         page = mem.find(**given(options), retention="proposed")
-    nothing = ["no proposal waits"] * (not page.memories)
+        filters = {name: value for name, value in given(options).items() if name not in ("limit", "cursor")}
+        wider = filters | {"retention": "proposed", "include_narrower": True}
+        inner = 0 if page.memories else mem.count(**wider)
+    nothing = [f"no proposal waits here{narrower_note(inner)}"] * (not page.memories)
     return Output(to_json(page), [page.memories] * bool(page.memories), [*nothing, *more_note(page.cursor)])
 
 
@@ -247,7 +250,7 @@ def more_note(cursor: str | None) -> list[str]:
     return [f"more with --cursor {cursor}"] if cursor else []
 
 
-def narrower_note(count: int, most: int) -> str:
+def narrower_note(count: int, most: int | None = None) -> str:
     """Return where else something is, if it is in narrower scopes; at most `most` of it were counted."""
     number = f"{count:,} or more" if count == most else f"{count:,}"
     return f"; {number} in narrower scopes: --include-narrower" if count else ""
