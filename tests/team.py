@@ -123,7 +123,7 @@ def fill(mem: Memotherm, clock: FakeClock) -> None:
     """Live through the month in the order of its days; the clock moves to the end."""
     mem.by("person").remember("Answer in English, and name the files that you changed", kind="rule", priority="pinned")
     for user, content in _OF_PEOPLE:
-        mem.scoped(user=user).by("person").remember(content, kind="preference")
+        mem.scoped(user=user).by("person", user).remember(content, kind="preference")
     steps: list[tuple[float, Any]] = [(said.days, said) for said in _STORED]
     steps += [(session[0], (number, session)) for number, session in enumerate(_SESSIONS)]
     steps += [(float(days), None) for days in (28, 21, 14, 7)]
@@ -158,7 +158,7 @@ def _converse(view: Memotherm, clock: FakeClock, name: str, questions: tuple[str
 def _work(mem: Memotherm) -> None:
     """Do today's work: an edit, moves, conflicts that nobody has decided, and proposals."""
     payments, shop = mem.scoped(project="payments-api"), mem.scoped(project="storefront")
-    person = payments.by("person")
+    person = payments.by("person", "ana")
     (port,) = payments.find(contains="listens on port")
     person.update(port.id, content="The staging database listens on port 5544", why="it was moved to the new host")
     (debounce,) = shop.find(contains="debounces")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from playwright.sync_api import expect
 
 import memotherm
 from memotherm import Memotherm
-from tests.dashboard.conftest import Open
+from tests.dashboard.conftest import PATIENCE, Open
 
 #: The store takes minutes to make on a busy machine.
 pytestmark = pytest.mark.timeout(3600)
@@ -60,6 +61,19 @@ def test_ten_thousand_memories_are_changed_until_the_reader_stops_it(open_page: 
     page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator(".toast").last).to_contain_text("Undone")
     assert mem.count() == COUNT
+
+
+def test_the_files_of_a_list_hold_all_of_it(open_page: Open, mem: Memotherm) -> None:
+    """Not what the page has loaded, nor a round number of it."""
+    page = open_page("/memories?q=invoice+9")
+    count = mem.count(contains="invoice 9")
+    expect(page.locator("main")).to_contain_text(f"{count:,} memories contain".replace(",", "."))
+    assert 10_000 < count < COUNT
+    with page.expect_download(timeout=20 * PATIENCE) as saved:
+        page.get_by_role("button", name=".json of memories").click()
+    rows = json.loads(saved.value.path().read_text())
+    assert sum("Invoice 9" in row["content"] for row in rows) == count
+    assert len({row["id"] for row in rows}) == len(rows)
 
 
 def test_a_page_is_small(open_page: Open, mem: Memotherm) -> None:

@@ -16,6 +16,7 @@ from tests.team import END, make
 
 #: The forms of a picture: the width and height of the window, and the colour scheme.
 _FORMS = {"light": (1440, 1000, "light"), "dark": (1440, 1000, "dark"), "phone": (390, 844, "light")}
+_TOKEN = "pictures"
 
 
 def pages(mem: Memotherm) -> dict[str, tuple[str, str]]:
@@ -67,10 +68,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, chdir(folder), sync_playwright() as playwright:
         path = Path("agent.db")
         make(path)
-        with memotherm.open(path, clock=FakeClock(END)) as mem, served(mem.by("person", "ana")) as address:
+        with memotherm.open(path, clock=FakeClock(END)) as mem, served(mem, require_keys=True, token=_TOKEN) as address:
             browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
             page = browser.new_page(locale="en-GB", timezone_id="UTC")
             page.clock.set_fixed_time(END)
+            # Logged in as `memotherm dashboard` does it, as a person.
+            page.goto(f"{address}/#/?token={_TOKEN}")
+            expect(page.get_by_role("button", name="Log out")).to_be_visible()
             for name, (path_of_page, text) in pages(mem).items():
                 picture(page, address, name, path_of_page, text)
             browser.close()

@@ -49,6 +49,12 @@ def test_scopes_and_sessions_have_names_and_dates_are_relative(open_page: Open, 
     page.goto(f"{page.url.split('#')[0]}#/activity")
     for day in ("Today", "Yesterday", "Sunday"):
         expect(page.get_by_role("region", name=day)).to_be_visible()
+    page.goto(f"{page.url.split('#')[0]}#/timeline")
+    for day in ("Today", "Yesterday", "Sunday", "17. Juni 2026"):
+        expect(page.get_by_role("heading", name=day, exact=True)).to_be_visible()
+    page.goto(f"{page.url.split('#')[0]}#/health")
+    expect(page.get_by_role("region", name="Slowest queries")).to_contain_text("payments-api · ana · session 9f")
+    page.goto(f"{page.url.split('#')[0]}#/activity")
     waiting = mem.count(retention="proposed", include_narrower=True)
     expect(page.get_by_role("region", name="Today")).to_contain_text(f"Proposed {waiting} memories")
 
@@ -64,6 +70,34 @@ def test_a_title_is_the_first_line_with_all_its_letters(open_page: Open, mem: Me
     page.goto(f"{page.url.split('#')[0]}#/memories?scope=project%3Dtitles")
     expect(page.locator("td.content-cell a")).to_have_text("Call `make_all` in __init__.py…")
     view.erase()
+
+
+def test_what_is_shown_of_prompts_is_named_as_it_is(open_page: Open, mem: Memotherm) -> None:
+    """The last turn names its memories, users are no agents, and the policy in force has no errors."""
+    page = open_page("/")
+    last = page.get_by_role("region", name="The last turn")
+    expect(last.get_by_role("link", name="Webhooks are retried 8 times")).to_be_visible()
+    assert "gone" not in last.inner_text()
+    start = page.get_by_role("region", name="What a prompt starts with")
+    expect(start.get_by_role("listitem").filter(has_text="name the files")).to_contain_text("warmpinned, kept in warm")
+    page.goto(f"{page.url.split('#')[0]}#/costs")
+    expect(page.get_by_role("heading", name="By user")).to_be_visible()
+    expect(page.get_by_role("region", name="By user").get_by_role("row")).to_have_count(4)
+    page.goto(f"{page.url.split('#')[0]}#/rules?tab=lab&check=lint")
+    expect(page.locator("main")).to_contain_text(re.compile("Lint found nothing|matches none"))
+    expect(page.locator(".state.failure")).to_have_count(0)
+
+
+def test_neighbours_are_in_the_order_of_their_relevance(open_page: Open, mem: Memotherm) -> None:
+    """A critical memory is no neighbour because it is critical."""
+    (memory,) = mem.find(contains="listens on port", include_narrower=True)
+    page = open_page(f"/memory/{memory.id}")
+    told = page.get_by_role("region", name="Neighbours").get_by_text(re.compile(r"^relevance"))
+    expect(told).to_have_count(6)
+    shown = [text.replace(",", ".") for text in told.all_inner_texts()]
+    assert shown == sorted(shown, reverse=True)
+    around = mem.scoped(project="payments-api").inspect.neighbours(memory.id, 6)
+    assert shown == [f"relevance {hit.why.relevance:.2f}" for hit in around]
 
 
 def test_a_12_hour_clock_does_not_wrap(open_page: Open) -> None:
@@ -103,6 +137,29 @@ def test_the_open_panel_has_keys_and_closes_at_once(open_page: Open, mem: Memoth
     page.get_by_label("Content").fill("What I write is not lost by a click")
     page.mouse.click(5, 5)
     expect(page.get_by_label("Content")).to_have_value("What I write is not lost by a click")
+
+
+def test_escape_or_a_click_beside_it_closes_what_opens_below_a_button(open_page: Open, mem: Memotherm) -> None:
+    """One Escape closes one thing: the filters, and then the memory that lies below them."""
+    (memory,) = mem.find(contains="listens on port", include_narrower=True)
+    page = open_page(f"/memories?open={memory.id}")
+    panel, filters = page.get_by_role("complementary"), page.get_by_role("group", name="Filters")
+    expect(panel).to_be_visible()
+    page.get_by_text("Filter and sort").click()
+    page.get_by_label("Tag").press("Escape")
+    expect(filters).to_be_hidden()
+    expect(page.get_by_text("Filter and sort")).to_be_focused()
+    expect(panel).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_text("Filter and sort").click()
+    page.get_by_role("heading", name="Memories").click()
+    expect(filters).to_be_hidden()
+    page.get_by_text("More", exact=True).click()
+    expect(page.get_by_role("link", name="Review", exact=True)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Review", exact=True)).to_be_hidden()
 
 
 def test_the_actions_stay_under_a_long_text(open_page: Open, mem: Memotherm) -> None:
@@ -177,6 +234,15 @@ def test_lists_are_files_views_have_names_and_choices_have_counts(open_page: Ope
         page.get_by_role("button", name=".csv of memories").click()
     rows = list(csv.DictReader(saved.value.path().read_text().splitlines()))
     assert {row["id"] for row in rows} == {each.id for each in mem.find(tier="warm", include_narrower=True, limit=1000)}
+
+    # Until the memories with these words are counted, the former number is not theirs.
+    page.route("**/memories:count", lambda route: None)
+    page.get_by_role("searchbox").fill("staging")
+    expect(page.locator("main [role=status]")).to_have_text("Counting")
+    page.unroute("**/memories:count")
+    page.reload()
+    expect(page.locator("main")).to_contain_text("1 memory contains “staging”")
+    page.get_by_role("searchbox").fill("")
 
     page.get_by_text("Views", exact=True).click()
     page.get_by_label("Name of the view").fill("What is warm")

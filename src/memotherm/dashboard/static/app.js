@@ -1,7 +1,7 @@
 // The dashboard: log in, choose the page of the address, show it beside the navigation.
 import { html, render, useCallback, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact.module.js";
 import { AddMemory } from "./changes.js";
-import { Confirmations, Dialog, ErrorNotice, Skeleton, Tier, toastError, Toasts } from "./controls.js";
+import { Confirmations, Dialog, ErrorNotice, Skeleton, Tier, toastError, Toasts, useDismissed } from "./controls.js";
 import { compact, scopeName, shortened, titleOf } from "./format.js";
 import { Overview } from "./overview.js";
 import { hrefOf, navigate, setParams, SHORTCUTS, useKeys, useRoute } from "./route.js";
@@ -112,6 +112,7 @@ function Sidebar({ route, login, onLogout, onSearch, onHelp }) {
   const page = pageOf(route.path);
   const here = page.within ?? page.path;
   const phone = usePhone();
+  const menu = useDismissed();
   const pages = NAVIGATION.flatMap((group) => group.pages);
   const search = html`<button type="button" class="search-button" onClick=${onSearch}><span>Search</span><kbd>⌘K</kbd></button>`;
   const account = html`<${Account} login=${login} onLogout=${onLogout} onHelp=${onHelp} />`;
@@ -120,7 +121,7 @@ function Sidebar({ route, login, onLogout, onSearch, onHelp }) {
     // A choice in the menu closes it.
     const close = (event) => { if (event.target.closest("a, button")) event.currentTarget.closest("details").open = false; };
     return html`<nav class="sidebar" aria-label="Pages"><ul class="tabs">${onBar.map((each) => html`<${Item} page=${each} here=${here} />`)}
-      <li><details><summary><${Icon} path=${MORE} />More</summary><div onClick=${close}>${search}<ul>${pages.filter((each) => !onBar.includes(each)).map((each) => html`<${Item} page=${each} here=${here} />`)}</ul>${account}</div></details></li></ul></nav>`;
+      <li><details ref=${menu}><summary><${Icon} path=${MORE} />More</summary><div onClick=${close}>${search}<ul>${pages.filter((each) => !onBar.includes(each)).map((each) => html`<${Item} page=${each} here=${here} />`)}</ul>${account}</div></details></li></ul></nav>`;
   }
   return html`<nav class="sidebar" aria-label="Pages"><a class="brand" href=${hrefOf([""])}><${Icon} path=${MARK} />Memotherm</a>${search}
     ${NAVIGATION.map(({ title, pages: own }) => html`${title && html`<p class="group">${title}</p>`}<ul>${own.map((each) => html`<${Item} page=${each} here=${here} />`)}</ul>`)}

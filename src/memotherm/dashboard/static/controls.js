@@ -39,6 +39,29 @@ export function Pager({ count, first }) {
 // What to do where there is nothing to show.
 export const Empty = ({ title, children }) => html`<div class="empty"><p><strong>${title}</strong></p>${children && html`<p>${children}</p>`}</div>`;
 
+// What opens beside its button: an element <details>, which Escape or a click beside it closes.
+export function useDismissed() {
+  const element = useRef(null);
+  useEffect(() => {
+    const isOpen = () => element.current?.open;
+    const keys = (event) => {
+      if (event.key !== "Escape" || !isOpen()) return;
+      // What lies below it stays open.
+      event.preventDefault();
+      if (element.current.contains(document.activeElement)) element.current.querySelector("summary").focus();
+      element.current.open = false;
+    };
+    const click = (event) => { if (isOpen() && !element.current.contains(event.target)) element.current.open = false; };
+    addEventListener("keydown", keys, true);
+    addEventListener("click", click);
+    return () => { removeEventListener("keydown", keys, true); removeEventListener("click", click); };
+  }, []);
+  return element;
+}
+
+export const Popover = ({ button, label, onToggle = () => {}, children }) => html`<details class="popover" ref=${useDismissed()} onToggle=${(event) => onToggle(event.currentTarget.open)}>
+  <summary class="button chip">${button}</summary><div role="group" aria-label=${label}>${children}</div></details>`;
+
 // Controls whose values are parameters of the address.
 
 const DELAY_MILLISECONDS = 300;
@@ -95,7 +118,7 @@ export function CheckFilter({ name, label, fallback = false }) {
 
 // What a list shows as a file, JSON or CSV.
 
-const LARGEST = 1000, MOST = 10_000;
+const LARGEST = 1000;
 
 // Let the browser save a text as a file.
 export function download(name, text, type) {
@@ -117,20 +140,19 @@ function csv(rows) {
   return [names, ...rows.map((row) => names.map((name) => row[name]))].map((row) => row.map(cell).join(",")).join("\r\n");
 }
 
-// Return what a route lists on all its pages, up to a number.
+// Return what a route lists on all its pages.
 export async function allPages(path, query, name) {
   const found = [];
-  for (let cursor = null; found.length < MOST;) {
+  for (let cursor = null; ;) {
     const page = await get(path, { ...query, limit: LARGEST, cursor });
     found.push(...page[name]);
     cursor = page.cursor;
-    if (!cursor) break;
+    if (!cursor) return found;
   }
-  return found;
 }
 
-// Return all memories that match filters, up to a number.
-export async function allRows(filters, order, most) {
+// Return all memories that match filters, or the first of them.
+export async function allRows(filters, order, most = Infinity) {
   const found = [];
   while (found.length < most) {
     const limit = Math.min(LARGEST, most - found.length);

@@ -11,7 +11,7 @@ const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact", maximumF
 const DECIMALS = [0, 1, 2, 3, 4].map((digits) => new Intl.NumberFormat(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits }));
 const PERCENT = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const WEEKDAY = new Intl.DateTimeFormat("en", { weekday: "long" });
 const WEEK = 7, DAY_MILLISECONDS = 86_400_000;
@@ -64,7 +64,7 @@ export const scopeFields = (scope) => Object.entries(scope).map(([name, value]) 
 
 // A scope by its names, such as "payments-api · ana"; a field that is not told by its place is named.
 //   session: what to call its session; default: its id, or the beginning of a long one.
-export function scopeName({ session: id, ...scope }, session = id && `session ${id.length > 20 ? id.slice(0, 8) : id}`) {
+export function scopeName({ session: id, ...scope }, session = id && `session ${id.length > 12 ? id.slice(0, 8) : id}`) {
   const plain = scope.project === undefined ? [] : ["project", "user"];
   const names = Object.entries(scope).map(([name, value]) => (plain.includes(name) ? value : `${name} ${value}`));
   return [...names, ...(session ? [session] : [])].join(" · ") || "everywhere";

@@ -20,7 +20,7 @@ function Starting({ entry, memory, onChange }) {
   const action = memory.priority === "pinned" ? actionOf("Unpin") : memory.tier === "hot" ? actionOf("Move to warm") : null;
   const label = memory.priority === "pinned" ? "Unpin" : "Cool";
   return html`<li class="row"><div class="grow"><${MemoryLink} id=${entry.id}>${titleOf(memory.content)}</${MemoryLink}>
-      <div class="meta">${entry.section === "pinned" ? html`<strong>pinned</strong>` : html`<${Tier} tier=${entry.tier} />`}<span>${entry.reason}</span><span>${tokens(entry.tokens)}</span><${ScopeName} scope=${memory.scope} /></div></div>
+      <div class="meta"><${Tier} tier=${entry.tier} /><span>${entry.reason}</span><span>${tokens(entry.tokens)}</span><${ScopeName} scope=${memory.scope} /></div></div>
     ${writable && action && html`<button type="button" class="small" aria-label=${`${label} ${titleOf(memory.content, 60)}`} onClick=${() => applyAction(action, [memory], { onChange })}>${label}</button>`}</li>`;
 }
 
@@ -114,7 +114,7 @@ function LastDay({ version, onChange }) {
 
 export function Overview() {
   // server.js asks for these while the modules are loaded.
-  const last = useLoaded(async () => (await get("/receipts", { limit: 1 })).receipts[0] ?? null);
+  const last = useLoaded(async () => (await get("/receipts", { limit: 1, entries: false })).receipts[0] ?? null);
   const attention = useLoaded(() => get("/attention"));
   const status = useLoaded(async () => {
     const [found, { scopes }] = await Promise.all([get("/status", { include_narrower: true }), get("/scopes")]);
@@ -123,6 +123,7 @@ export function Overview() {
   // The rest is asked for when this is shown: a browser asks for a few things at once. What reads months is read less often.
   const shown = status.value !== undefined;
   const [drawn, setDrawn] = useState(Date.now);
+  const turn = useLoaded(async () => (last.value ? get(`/receipts/${last.value.number}`) : last.value), [last.value]);
   const week = useLoaded(async () => (shown ? (await get("/receipts", { limit: 1000, entries: false })).receipts.filter((each) => Date.now() - new Date(each.at) < 7 * DAY_MILLISECONDS) : undefined), [shown, drawn]);
   const reload = () => {
     [status, attention, last].forEach((state) => state.reload());
@@ -137,7 +138,7 @@ export function Overview() {
         <${Loaded} state=${last}>${(receipt) => html`<${PromptStart} last=${receipt} scopes=${found.scopes} current=${found.scope} version=${found} onChange=${reload} />`}</${Loaded}>
         <div class="grid">
           <${OpenTasks} version=${found} onChange=${reload} />
-          <section class="card" aria-label="The last turn"><div class="card-head"><h2>The last turn</h2></div><${Loaded} state=${last}>${(receipt) => html`<${LastTurn} receipt=${receipt} names=${sessionNames(week.value ?? [])} />`}</${Loaded}></section>
+          <section class="card" aria-label="The last turn"><div class="card-head"><h2>The last turn</h2></div><${Loaded} state=${turn}>${(receipt) => html`<${LastTurn} receipt=${receipt} names=${sessionNames(week.value ?? [])} />`}</${Loaded}></section>
           <${LastDay} version=${found} onChange=${reload} />
         </div>
       </div>

@@ -194,7 +194,7 @@ export async function authenticate() {
 }
 
 // Asked for while the other modules are loaded: who is logged in, and what the first page shows.
-const FIRST = [["/receipts", { limit: 1 }], ["/status", { include_narrower: true }], ["/scopes", {}], ["/attention", {}]];
+const FIRST = [["/receipts", { limit: 1, entries: false }], ["/status", { include_narrower: true }], ["/scopes", {}], ["/attention", {}]];
 function askAhead() {
   if (parseRoute().path.length) return;
   for (const [path, query] of FIRST) {

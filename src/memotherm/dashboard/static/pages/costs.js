@@ -43,6 +43,10 @@ const columnsOf = (label, money, cell = (group) => group.id) => [
   ...(money ? [{ name: "money", label: "Price", number: true, cell: (group) => money(group.tokens) }] : []),
 ];
 
+// Who had the prompts: the agents, or the users or projects of a store that names no agent.
+const WHO = ["agent", "user", "project"];
+const whoOf = (receipts) => WHO.find((field) => receipts.some(({ scope }) => scope[field] !== undefined)) ?? WHO[0];
+
 const priceOf = (text) => { const price = Number(text.replace(",", ".")); return text && Number.isFinite(price) && price >= 0 ? price : null; };
 
 function Report({ receipts, cut, days, price }) {
@@ -55,6 +59,7 @@ function Report({ receipts, cut, days, price }) {
     return { times, series: [{ label: "tokens in prompts", colour: "one", values: times.map((time) => used.get(day(time * 1000)) ?? 0) }] };
   }, [receipts, days]);
   const names = useMemo(() => sessionNames(receipts), [receipts]);
+  const who = whoOf(receipts);
   const used = sum(receipts.map((receipt) => receipt.tokens)), saved = sum(receipts.map((receipt) => receipt.given_tokens)), budget = sum(receipts.map((receipt) => receipt.budget));
   return html`${cut && html`<p class="notice">The newest ${number(receipts.length)} turns are counted; there were more.</p>`}
     <div class="card"><dl class="stats"><div><dt>In prompts</dt><dd>${compact(used)} <small>tokens in ${count(receipts.length, "turn")}</small></dd></div>
@@ -65,7 +70,7 @@ function Report({ receipts, cut, days, price }) {
       <${Chart} title="Tokens in prompts by day" times=${chart.times} series=${chart.series} single label=${(time) => day(time * 1000)} /></div>
     <div class="grid even" style=${{ marginTop: "1.25rem" }}>
       <section><h2>By session</h2><${Table} caption="By session" rows=${grouped(receipts, (receipt) => formatScope(receipt.scope))} most=${20} columns=${columnsOf("Session", money, ({ id }) => html`<${ScopeName} scope=${parseScope(id)} session=${names.get(id)} />`)} /></section>
-      <section><h2>By agent</h2><${Table} caption="By agent" rows=${grouped(receipts, (receipt) => receipt.scope.agent ?? receipt.scope.user ?? receipt.scope.project ?? "(no agent)")} most=${20} columns=${columnsOf("Agent, user or project", money)} /></section></div>`;
+      <section><h2>By ${who}</h2><${Table} caption=${`By ${who}`} rows=${grouped(receipts, ({ scope }) => scope[who] ?? `(no ${who})`)} most=${20} columns=${columnsOf(who[0].toUpperCase() + who.slice(1), money)} /></section></div>`;
 }
 
 export function Costs() {

@@ -1,7 +1,7 @@
 // All memories in one table: one search, filters, actions on one or many, and a drawer for one memory.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/htm-preact.module.js";
 import { ACTIONS, applyAction, editing, KINDS, PRIORITIES, prioritizing, PURGE, rescoping, tagsOf } from "../changes.js";
-import { allRows, Empty, ErrorNotice, Exports, memoryHref, ScopeName, SelectFilter, Skeleton, TextFilter, Tier, Time, toastError, useTypedParam } from "../controls.js";
+import { allRows, Empty, ErrorNotice, Exports, memoryHref, Popover, ScopeName, SelectFilter, Skeleton, TextFilter, Tier, Time, toastError, useTypedParam } from "../controls.js";
 import { memories as memoriesText, number, scopeName, titleOf } from "../format.js";
 import { handleKey, hrefOf, parseRoute, setParams } from "../route.js";
 import { containing, get, post, similar, TIERS, useEvents, useLoaded, useReconnected, useWritable } from "../server.js";
@@ -11,12 +11,13 @@ import { MemoryDetail } from "./memory.js";
 const PAGE = 100;
 const MOST_PAGES = 40;
 
-// Return {count, near, row(index), load(first, last), reload, error} of the memories that match filters, in an order.
+// Return {count, isCounted, near, row(index), load(first, last), reload, error} of the memories that match filters, in an order.
+// Until it is counted, the count is that of the former filters.
 // With a text, these contain it, and the `near` rows after them are similar in meaning.
 function useRows(given, order, text = "") {
   const inputs = JSON.stringify([given, order, text]);
   const filters = text ? containing(text, given) : given;
-  const [count, setCount] = useState(null);
+  const [{ count, of }, setCount] = useState({ count: null, of: null });
   const [near, setNear] = useState([]);
   const [error, setError] = useState(null);
   const [, redraw] = useState(0);
@@ -49,7 +50,7 @@ function useRows(given, order, text = "") {
     state.current = { pages: new Map(), loading: new Set(), generation, range: before.range };
     setError(null);
     post("/memories:count", { ...filters, include_narrower: true }).then((found) => {
-      if (generation === state.current.generation) setCount(found.count);
+      if (generation === state.current.generation) setCount({ count: found.count, of: inputs });
     }, fail(generation));
     if (text) similar(text, given).then((found) => generation === state.current.generation && setNear(found), fail(generation));
     else setNear([]);
@@ -58,7 +59,7 @@ function useRows(given, order, text = "") {
   useEffect(reload, [inputs]);
   useReconnected(reload);
   const row = (index) => (count !== null && index >= count ? near[index - count] : state.current.pages.get(Math.floor(index / PAGE))?.[index % PAGE]);
-  return { count, near, row, load: (first, last) => load(first, Math.min(last, count ?? last)), reload, error };
+  return { count, isCounted: of === inputs, near, row, load: (first, last) => load(first, Math.min(last, count ?? last)), reload, error };
 }
 
 const ROW_PIXELS = 56;
@@ -160,7 +161,7 @@ function FilterForm({ params }) {
   const given = filtersOf(params), text = params.get("q") || "";
   const counts = useLoaded(() => (open ? countsOf(given, text) : Promise.resolve({})), [open, JSON.stringify(given), text]);
   const counted = (name, options) => options.map(([value, label]) => { const count = counts.value?.[name]?.get(value); return [value, count === undefined ? label : `${label} (${number(count)})`]; });
-  return html`<details class="popover" onToggle=${(event) => setOpen(event.currentTarget.open)}><summary class="button chip">Filter and sort</summary><div role="group" aria-label="Filters">
+  return html`<${Popover} button="Filter and sort" label="Filters" onToggle=${setOpen}>
   <${SelectFilter} name="kind" label="Kind" options=${counted("kind", any(KINDS))} />
   <${TextFilter} name="tag" label="Tag" />
   <${SelectFilter} name="priority" label="Priority" options=${counted("priority", any(PRIORITIES))} />
@@ -169,8 +170,7 @@ function FilterForm({ params }) {
   <${TextFilter} name="until" label="Stored until" type="date" />
   <${SelectFilter} name="bound" label="Bound to" options=${[["", "any"], ...BOUND.map(([name, label]) => [name, label])]} />
   <${TextFilter} name="where" label="Metadata" placeholder='{"status": "open"}' check=${checkWhere} />
-  <${SelectFilter} name="order" label="Order" options=${ORDERS} fallback="newest" />
-</div></details>`;
+  <${SelectFilter} name="order" label="Order" options=${ORDERS} fallback="newest" /></${Popover}>`;
 }
 
 // Filters and orders of the table under names of the reader, kept in this browser.
@@ -190,9 +190,9 @@ function Views() {
     setName("");
   };
   const remove = (gone) => store(Object.fromEntries(Object.entries(views).filter(([each]) => each !== gone)));
-  return html`<details class="popover"><summary class="button chip">Views</summary><div role="group" aria-label="Saved views">
+  return html`<${Popover} button="Views" label="Saved views">
     ${Object.entries(views).map(([each, query]) => html`<div key=${each} class="row"><a class="grow" href=${`#/memories?${query}`}>${each}</a><button type="button" class="quiet small" aria-label=${`Remove the view ${each}`} onClick=${() => remove(each)}>×</button></div>`)}
-    <form class="row" onSubmit=${save}><input type="text" aria-label="Name of the view" placeholder="Save this view as" maxlength="60" value=${name} onInput=${(event) => setName(event.target.value)} /><button type="submit" class="small" disabled=${!name.trim()}>Save</button></form></div></details>`;
+    <form class="row" onSubmit=${save}><input type="text" aria-label="Name of the view" placeholder="Save this view as" maxlength="60" value=${name} onInput=${(event) => setName(event.target.value)} /><button type="submit" class="small" disabled=${!name.trim()}>Save</button></form></${Popover}>`;
 }
 
 // Actions on the chosen memories. What was done before the reader stops it can be undone like the whole.
@@ -246,7 +246,7 @@ function Drawer({ id, editing, onClose, onMove, onChange }) {
     if (!editing) element.current.focus();
     const keys = (event) => {
       const { onClose: close, onMove: move } = newest.current;
-      if (event.key === "Escape" && !document.querySelector("dialog[open]")) { event.preventDefault(); close(); }
+      if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]")) { event.preventDefault(); close(); }
       if (element.current.contains(event.target)) handleKey(event, { ArrowDown: () => move(1), ArrowUp: () => move(-1) });
     };
     const click = (event) => { if (!element.current.contains(event.target) && !event.target.closest(CONTROLS)) newest.current.onClose(); };
@@ -305,7 +305,7 @@ function columnsOf({ writable, chosen, toggle, order, open }) {
 }
 
 const found = (rows, text) => {
-  if (rows.count === null) return "Counting";
+  if (!rows.isCounted) return "Counting";
   if (!text) return memoriesText(rows.count);
   return `${rows.count === 1 ? "1 memory contains" : `${number(rows.count)} memories contain`} “${text}”, ${number(rows.near.length)} ${rows.near.length === 1 ? "is" : "are"} similar`;
 };
@@ -347,7 +347,7 @@ export function Memories({ route }) {
   const classOf = (memory) => `${chosen.has(memory.id) ? "selected" : ""} ${memory.id === opened ? "open" : ""}`;
   return html`<${Chips} params=${params} />
     ${rows.error && html`<${ErrorNotice} error=${rows.error} retry=${rows.reload} />`}
-    <div class="row"><p class="hint" role="status">${found(rows, text)}</p>${count > 0 && html`<${Exports} name="memories" rows=${() => allRows(text ? containing(text, filters) : filters, order, MOST_CHOSEN)} />`}<${Views} /></div>
+    <div class="row"><p class="hint" role="status">${found(rows, text)}</p>${count > 0 && html`<${Exports} name="memories" rows=${async () => [...await allRows(text ? containing(text, filters) : filters, order), ...rows.near]} />`}<${Views} /></div>
     ${chosen.size > 0 && html`<${Bulk} chosen=${[...chosen.values()]} count=${rows.count ?? 0} most=${MOST_CHOSEN} onAll=${chooseAll} onNone=${() => setChosen(new Map())} onChange=${rows.reload} />`}
     ${rows.count === null && !rows.error && html`<${Skeleton} rows=${10} />`}
     <div onKeyDown=${keys}>${count > 0 && html`<${VirtualTable} caption="Memories" columns=${columns} count=${count} row=${rows.row} onRange=${rows.load} classOf=${classOf}

@@ -18,7 +18,7 @@ function Proposal({ memory, chosen, onChoose, onChange }) {
   return html`<li class="proposal">${writable && html`<input type="checkbox" aria-label=${`Choose ${name}`} checked=${chosen} onChange=${onChoose} />`}
     <div class="grow"><${MemoryLink} id=${memory.id}>${shortened(memory.content, LONGEST)}</${MemoryLink}>
       <div class="meta"><span>${[memory.kind, ...memory.tags.map((tag) => `#${tag}`)].join(" ")}</span><span>from ${memory.source}</span><${Time} at=${memory.created_at} /><${ScopeName} scope=${memory.scope} /></div>
-      ${memory.supersedes && html`<div class="meta line">replaces <${MemoryTitle} id=${memory.supersedes} /></div>`}</div>
+      ${memory.supersedes && html`<div class="meta">replaces <${MemoryTitle} id=${memory.supersedes} /></div>`}</div>
     ${writable && html`<div class="row">${button(APPROVE, "primary")}<button type="button" class="small" aria-label=${`Edit ${name}`} onClick=${() => setEditing(true)}>Edit</button>${button(REJECT, "")}</div>`}</li>`;
 }
 
@@ -30,7 +30,7 @@ function Proposals({ listed, waiting, first, onChange }) {
   const toggle = (id) => setIds((before) => { const next = new Set(before); if (!next.delete(id)) next.add(id); return next; });
   const all = chosen.length === listed.length;
   const run = (action) => applyAction(action, chosen, { onChange });
-  return html`<p class="hint" role="status">${count(waiting, "proposal")} ${waiting === 1 ? "waits" : "wait"}. A rejected one is not proposed or captured again. <${Exports} name="proposals" rows=${() => allRows({ retention: "proposed" }, "newest", waiting)} /></p>
+  return html`<p class="hint" role="status">${count(waiting, "proposal")} ${waiting === 1 ? "waits" : "wait"}. A rejected one is not proposed or captured again. <${Exports} name="proposals" rows=${() => allRows({ retention: "proposed" }, "newest")} /></p>
     ${writable && html`<div class="buttons"><label class="check"><input type="checkbox" checked=${all} onChange=${() => setIds(new Set(all ? [] : listed.map((memory) => memory.id)))} /> Choose all</label>
       ${[APPROVE, REJECT].map((action) => html`<button key=${action.name} type="button" class="small" disabled=${!chosen.length} onClick=${() => run(action)}>${action.name} ${number(chosen.length)} chosen</button>`)}</div>`}
     <ul class="plain rows">${listed.map((memory) => html`<${Proposal} key=${memory.id} memory=${memory} chosen=${ids.has(memory.id)} onChoose=${() => toggle(memory.id)} onChange=${onChange} />`)}</ul><${Pager} count=${waiting} first=${first} />`;

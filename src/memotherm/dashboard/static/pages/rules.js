@@ -156,7 +156,8 @@ function RulesLab({ policy, onChange }) {
   const [shownText, changeText, text] = useTypedParam("text", { fallback: policy.text, check: (typed) => (typed.trim() ? "" : "Write a policy.") });
   const [runs, setRuns] = useState(0);
   const writable = useWritable();
-  const inForce = { text: policy.text };
+  // The ids of the built-in rules are refused in a text of somebody else.
+  const inForce = policy.name === PRESETS[0] ? { name: policy.name } : { text: policy.text };
   const body = name === IN_FORCE ? inForce : name === TEXT ? { text } : { name };
   const check = CHECKS.find((each) => each.id === checkId);
   // A second press runs the same check again.

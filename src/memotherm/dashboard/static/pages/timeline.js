@@ -1,7 +1,7 @@
 // What happened when: by day, project and session; and what each import of past sessions has stored, with undo.
 import { html } from "../vendor/htm-preact.module.js";
 import { confirm, Empty, Exports, Loaded, TextFilter, toast } from "../controls.js";
-import { clock, count, day, memories, number } from "../format.js";
+import { clock, count, day, dayName, memories, number } from "../format.js";
 import { useRoute } from "../route.js";
 import { get, post, useEvents, useLoaded, useWritable } from "../server.js";
 
@@ -35,7 +35,7 @@ async function undoBatch(batch, onChange) {
 const Batches = ({ batches, onChange }) => {
   const writable = useWritable();
   return html`<section aria-label="Imports of past sessions"><h2>Imports of past sessions</h2><ol class="plain">${batches.map((batch) => html`<li key=${batch.name} class="event"><time datetime=${batch.at} class="hint">${clock(batch.at)}</time>
-    <div class="what"><strong>stored ${memories(batch.stored)}</strong> <span class="hint">${[day(batch.at), batch.name, batch.left < batch.stored ? `${number(batch.left)} left` : ""].filter(Boolean).join(" · ")}</span></div>
+    <div class="what"><strong>stored ${memories(batch.stored)}</strong> <span class="hint">${[dayName(batch.at), batch.name, batch.left < batch.stored ? `${number(batch.left)} left` : ""].filter(Boolean).join(" · ")}</span></div>
     ${writable && batch.left > 0 && html`<button type="button" class="small" aria-label=${`Undo all of ${batch.name}`} onClick=${() => undoBatch(batch, onChange)}>Undo all</button>`}</li>`)}</ol></section>`;
 };
 
@@ -50,7 +50,7 @@ export function Timeline() {
   return html`<div class="filters"><${TextFilter} name="since" label="From" type="date" /><${TextFilter} name="until" label="Before" type="date" />${state.value && html`<${Exports} name="timeline" rows=${state.value.activities} />`}</div>
     <${Loaded} state=${state} rows=${8}>${({ activities, batches }) => html`
       ${activities.length === 0 && html`<${Empty} title="Nothing was said then."><code>memotherm backfill</code> makes memories of past sessions.</${Empty}>`}
-      ${byDay(activities).map(([name, projects]) => html`<section key=${name} aria-label=${name}><h2 class="day">${day(`${name}T12:00`)}</h2>
+      ${byDay(activities).map(([name, projects]) => html`<section key=${name} aria-label=${name}><h2 class="day"><time datetime=${name} title=${day(`${name}T12:00`)}>${dayName(`${name}T12:00`)}</time></h2>
         ${projects.map(([project, found]) => html`<h3 key=${project}>${project || "no project"}</h3><ol class="plain">${found.map((activity) => html`<${Row} key=${activity.session} activity=${activity} />`)}</ol>`)}</section>`)}
       ${batches.length > 0 && html`<${Batches} batches=${batches} onChange=${state.reload} />`}`}</${Loaded}>`;
 }
