@@ -122,9 +122,10 @@ class Inspection:
         memory = self._view.record(memory_id).memory
         view = self._view.read_only()
         question = view.question(memory.content[:_LIKENESS_CHARS], tuple(Tier))
-        # The memory itself is the best hit.
-        found = view.services.recaller.recall(question, limit + 1)
-        return [hit for hit in found if hit.memory.id != memory.id][:limit]
+        found = view.services.recaller.recall(question, view.services.settings.pool_size)
+        # A priority or many uses make no memory alike.
+        alike = sorted(found, key=lambda hit: -hit.why.relevance)
+        return [hit for hit in alike if hit.memory.id != memory.id][:limit]
 
     def secrets_in(self, content: str) -> tuple[str, ...]:
         """Return what a text seems to contain that should not be stored, in plain words, such as "a GitHub token".

@@ -117,7 +117,7 @@ function Neighbours({ memory }) {
   const found = useLoaded(() => get(`/memories/${memory.id}/neighbours`, { limit: NEIGHBOURS }, { scope: memory.scope }), [memory.version]);
   return html`<section aria-label="Neighbours"><h2>Neighbours by meaning</h2><${Loaded} state=${found}>${({ items }) => (items.length
     ? html`<ol class="plain rows">${items.map((item) => html`<li key=${item.id}><${MemoryLink} id=${item.id}>${titleOf(item.content)}</${MemoryLink}>
-      <div class="meta"><${Tier} tier=${item.tier} /><span>score ${decimal(item.score)}</span><${ScopeName} scope=${item.scope} /></div></li>`)}</ol>`
+      <div class="meta"><${Tier} tier=${item.tier} /><span>relevance ${decimal(item.parts.relevance)}</span><${ScopeName} scope=${item.scope} /></div></li>`)}</ol>`
     : html`<${Empty} title="Nothing similar is stored." />`)}</${Loaded}></section>`;
 }
 
