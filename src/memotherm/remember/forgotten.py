@@ -97,7 +97,8 @@ def require_allowed(transaction: Transaction, after: Memory, by: Trust, before: 
 
 def require_allowed_texts(store: Store, scope: Scope, texts: Iterable[str], by: Trust) -> None:
     """Raise `Forbidden` if a text, such as a reason, says what somebody with more trust has forgotten or purged."""
-    texts = [text for text in texts if not text.isalpha()]
+    # A word alone says nothing, and what is no text is refused where it is stored.
+    texts = [text for text in texts if text and isinstance(text, str) and not text.isalpha()]
     if not texts or by is Trust.PERSON:
         return
     with store.tombstones() as tombstones:

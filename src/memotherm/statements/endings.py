@@ -159,6 +159,8 @@ def _reported(sentence: str) -> list[_Report]:
         if told or rest != clause:
             alone = _Report(words, _actions(clause), doubts)
             found += [alone, alone._replace(words=words | before, doubts=doubts | doubted)]
+        # "Done: the password is rotated".
+        told = told or (rest != clause and not words)
         before, doubted = words, doubts
     return [each for each in found if each.words]
 
