@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from memotherm import Memotherm
 from memotherm.hooks import log as hook_log
@@ -80,6 +80,24 @@ def test_the_first_page_says_whether_anything_is_wrong(
     expect(area).to_contain_text("1 recall missed its deadline")
     expect(area).not_to_contain_text("All well")
     calm.erase()
+
+
+def test_what_changes_while_the_stream_of_events_is_opened_is_shown(open_page: Open, mem: Memotherm) -> None:
+    """The page was loaded before the change, and the server sends the events from after it."""
+    view = mem.scoped(project="between")
+    view.remember("The ferry leaves at 8")
+    page = open_page("/health")
+    opened: list[Route] = []
+    page.route("**/events/stream*", lambda route: opened.append(route))
+    with page.expect_request("**/events/stream*"):
+        page.goto(f"{page.url.partition('#')[0]}#/?scope=project%3Dbetween")
+        area = page.get_by_role("region", name="Is anything wrong?")
+        expect(area).to_have_text("Is anything wrong?All well.")
+    view.remember("The ferry leaves at 9")
+    for route in opened:
+        route.continue_()
+    expect(area).to_contain_text("1 conflict:")
+    view.erase()
 
 
 def test_one_key_decides_a_conflict(open_page: Open, mem: Memotherm) -> None:

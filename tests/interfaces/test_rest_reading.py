@@ -107,7 +107,7 @@ def test_events_are_streamed_and_the_stream_ends_with_the_server(tmp_path: Path)
                 lines.append(stream.readline().decode().rstrip("\n"))
             return lines[:-1]
 
-        assert received() == ["retry: 1000", ": connected"]
+        assert received() == ["retry: 1000", "id: 1", "event: connected", 'data: {"seq": 1}']
         assert received()[:2] == ["id: 2", "event: remember"]
         server.ask("POST", "/memories", {"content": "An otter of Ben"}, {"memotherm-scope": "user=ben"})
         _, made = server.ask("POST", "/memories", {"content": "An otter of Ana"}, {"memotherm-scope": "user=ana"})

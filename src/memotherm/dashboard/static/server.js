@@ -236,6 +236,9 @@ export async function search(text, filters, limit) {
 
 // The events of the server as they are recorded. `fetch` instead of EventSource, which sends no scope.
 
+// The number of the last event that is known here: what is loaded afterwards shows what it changed.
+let newestEvent = 0;
+entered.then(({ who }) => { newestEvent = Math.max(newestEvent, who?.events ?? 0); });
 
 async function* messages(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -253,15 +256,19 @@ async function* messages(response) {
   }
 }
 
+// Call a function with each event, and without one if there were some before the server began to send them.
 async function follow(path, query, signal, onEvent) {
   let last = null;
+  const loaded = newestEvent;
   while (!signal.aborted) {
     try {
       const headers = { accept: "text/event-stream", ...(last === null ? {} : { "last-event-id": String(last) }) };
       const response = await send("GET", path, { headers, signal, query });
       for await (const event of messages(response)) {
+        // The first message has no action: it says after which event the stream begins.
+        if (event.action || (last === null && event.seq > loaded)) onEvent(event.action ? event : null);
         last = event.seq;
-        onEvent(event);
+        newestEvent = Math.max(newestEvent, last);
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -281,7 +288,7 @@ export function useEvents(run, { delay = 500, concerns = () => true } = {}) {
     const abort = new AbortController();
     let timer = 0;
     const receive = (event) => {
-      if (!newest.current.concerns(event)) return;
+      if (event && !newest.current.concerns(event)) return;
       clearTimeout(timer);
       timer = setTimeout(() => newest.current.run(), newest.current.delay);
     };

@@ -102,9 +102,12 @@ async def stream_events(
 async def _event_stream(
     view: Memotherm, after: int | None, stopping: threading.Event, *, include_narrower: bool = False
 ) -> AsyncIterator[bytes]:
-    """Yield the events after a number (None: from now on), and comments in between, until the server stops."""
+    """Yield the events after a number (None: from now on), and comments in between, until the server stops.
+
+    The first message says after which event the stream begins.
+    """
     position = (await anyio.to_thread.run_sync(view.status)).seq if after is None else after
-    yield b"retry: 1000\n: connected\n\n"
+    yield f'retry: 1000\nid: {position}\nevent: connected\ndata: {{"seq": {position}}}\n\n'.encode()
     now = alive = anyio.current_time()
     end = now + _LONGEST
     while now < end and not stopping.is_set():
@@ -122,8 +125,8 @@ async def _event_stream(
 
 #: The key is null if the caller needs none; `cookie` says whether the caller is a browser that has logged in.
 _LOGIN = object_schema(
-    "Login", "Whose memories the requests of a caller see.",
-    key=str | None, scope=dict[str, str], trust=str, read_only=bool, cookie=bool,
+    "Login", "Whose memories the requests of a caller see; `events` is the number of the last event of the store.",
+    key=str | None, scope=dict[str, str], trust=str, read_only=bool, cookie=bool, events=int,
 )  # fmt: skip
 
 
@@ -168,6 +171,7 @@ def _login_json(view: Memotherm, request: Request, *, cookie: bool) -> Json:
         "trust": str(request.scope["memotherm.trust"]),
         "read_only": key is not None and key.read_only,
         "cookie": cookie,
+        "events": view.status().seq,
     }
 
 
