@@ -192,3 +192,21 @@ def test_a_decision_over_what_is_hidden_is_refused(open_mem: Callable[..., Memot
         with pytest.raises(InvalidInput, match="read-only"):
             mem.decide(memory.id, over=[kept.id])
     assert mem.get(kept.id).retention == "active"
+
+
+def test_fewer_conflicts_are_the_newest_of_all(mem: Memotherm, clock: FakeClock) -> None:
+    """No more statements are read than a limit needs, and the order is that of the newer memories."""
+    view = mem.scoped(user="ana")
+    stored = []
+    for number in range(130):
+        clock.advance(minutes=1)
+        (mem if number % 3 else view).remember(f"The depot {number * 7 % 130} opens at {number % 9}")
+        stored.append((view if number % 4 else mem).remember(f"The depot {number * 7 % 130} opens at {number % 9 + 9}"))
+    for memory in stored[::10]:
+        clock.advance(minutes=1)
+        view.update(memory.id, content=f"{memory.content} sharp")
+    for asked, narrower in ((view, False), (mem, True)):
+        everything = asked.conflicts(1000, include_narrower=narrower)
+        assert len(everything) > 100
+        for most in (1, 10, 50, len(everything) - 1):
+            assert asked.conflicts(most, include_narrower=narrower) == everything[:most]

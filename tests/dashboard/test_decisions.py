@@ -88,7 +88,11 @@ def test_what_changes_while_the_stream_of_events_is_opened_is_shown(open_page: O
     view.remember("The ferry leaves at 8")
     page = open_page("/health")
     opened: list[Route] = []
-    page.route("**/events/stream*", lambda route: opened.append(route))
+
+    def hold(route: Route) -> None:
+        opened.append(route)
+
+    page.route("**/events/stream*", hold)
     with page.expect_request("**/events/stream*"):
         page.goto(f"{page.url.partition('#')[0]}#/?scope=project%3Dbetween")
         area = page.get_by_role("region", name="Is anything wrong?")

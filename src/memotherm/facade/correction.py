@@ -143,7 +143,7 @@ class Correction:
                 one can be seen from the scope of the other.
         """
         require_limit(limit, LARGEST_PAGE)
-        return self._conflicts(include_narrower=include_narrower)[:limit]
+        return self._conflicts(limit, include_narrower=include_narrower)
 
     def decide(self, memory_id: str, over: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Decide conflicts: keep a memory, and archive what it replaces; `undo` takes it back.
@@ -158,14 +158,17 @@ class Correction:
         from memotherm.remember.conflicts import supersede
 
         view = self._view
-        kept = view.record(memory_id).memory.id
-        found = ({each.older.id, each.newer.id} for each in ([] if over else self._conflicts()))
+        record = view.record(memory_id)
+        kept = record.memory.id
+        found = ({each.older.id, each.newer.id} for each in ([] if over else self._conflicts(of=record.no)))
         replaced = list(over) or sorted(set().union(*(pair - {kept} for pair in found if kept in pair)))
         services, cause = view.services, view.cause(Action.ARCHIVE, why)
         return supersede(services.store, view.scope, kept, replaced, cause, services.settings.tokenizer)
 
-    def _conflicts(self, *, include_narrower: bool = False) -> list[Conflict]:
+    def _conflicts(
+        self, most: int | None = None, of: int | None = None, *, include_narrower: bool = False
+    ) -> list[Conflict]:
         from memotherm.remember.conflicts import conflicts_in
 
         store, search = self._view.listing(include_narrower=include_narrower)
-        return conflicts_in(store, search.spaces, search.now, together=not include_narrower)
+        return conflicts_in(store, search.spaces, search.now, together=not include_narrower, most=most, of=of)

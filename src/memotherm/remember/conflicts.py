@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -30,6 +30,10 @@ from memotherm.tiers.rules.retention import require_active
 _MOST_VALUES = 4
 #: Of a slot with more than this, the statements are not even read.
 _MOST_DISTINCT = 4 * _MOST_VALUES
+#: Nor those of an outline that more statements have: it is not about one thing.
+_MOST_OUTLINED = 64
+#: How many slots are compared before it is asked whether there are conflicts enough.
+_AT_ONCE = 50
 
 
 class _Said(NamedTuple):
@@ -37,35 +41,88 @@ class _Said(NamedTuple):
 
     memory: Memory
     statement: Statement
+    #: The slots of the statement by their hashes.
+    slots: dict[int, str]
 
 
-def conflicts_in(store: Store, spaces: Sequence[int], now: datetime, *, together: bool) -> list[Conflict]:
+#: Conflicts by the ids of their memories, each with the length of its slot: the longest slot has the shortest values.
+_Found = dict[tuple[str, str], tuple[int, Conflict]]
+
+
+def conflicts_in(
+    store: Store,
+    spaces: Sequence[int],
+    now: datetime,
+    *,
+    together: bool,
+    most: int | None = None,
+    of: int | None = None,
+) -> list[Conflict]:
     """Return the conflicts among the memories of some spaces, newest first.
 
     For each slot with several values, they are the newest statement with each of the others. Two memories that were
     both verified after the newer one was stated hold both, and so do two of which one had ceased to hold before the
     other one began to. Unless one scope sees all of them `together`, one must be visible from the scope of the other.
+
+    Args:
+        store: The store.
+        spaces: Where the memories are.
+        now: The time: what has expired is in no conflict.
+        together: Whether one scope sees all the spaces.
+        most: The most conflicts; no more is read than they need. None for all of them.
+        of: The number of a memory, of which each slot is compared; None for all slots.
     """
+    found: _Found = {}
     with store.snapshot():
-        claims = list(_disputed(store, spaces, together=together))
-        records = store.records(list({claim.no for claim in claims}))
-    slots = {claim.slot for claim in claims}
-    said = [
-        _Said(memory, statement_of(memory.content, number))
-        for no, number in dict.fromkeys((claim.no, claim.sentence) for claim in claims)
-        if no in records and _is_compared(memory := records[no].memory, number, now)
-    ]
-    return _conflicts_among(said, slots, together=together)
+        disputed = _disputed(store, spaces, together=together)
+        if of is not None:
+            disputed = [claims for claims in disputed if any(claim.no == of for claim in claims)]
+        read: dict[tuple[int, int], _Said | None] = {}
+        for start in range(0, len(disputed), _AT_ONCE):
+            batch = disputed[start : start + _AT_ONCE]
+            records = store.records(list({claim.no for claims in batch for claim in claims}))
+            # The first claim about a slot is the newest one.
+            newest = records[batch[0][0].no].memory.updated_at
+            if most is not None and sum(each.newer.updated_at > newest for _, each in found.values()) >= most:
+                break
+            for claims in batch:
+                places = dict.fromkeys((claim.no, claim.sentence) for claim in claims)
+                for no, sentence in places.keys() - read.keys():
+                    read[no, sentence] = _said(records[no].memory, sentence, now)
+                said = [each for place in places if (each := read[place]) is not None]
+                _add_conflicts(found, claims[0].slot, said, together=together)
+    return sorted((each for _, each in found.values()), key=_recency, reverse=True)[:most]
 
 
-def _disputed(store: Store, spaces: Sequence[int], *, together: bool) -> Iterator[ClaimRow]:
-    """Yield the claims about each slot with several values, unless it takes many of them."""
+def _disputed(store: Store, spaces: Sequence[int], *, together: bool) -> list[list[ClaimRow]]:
+    """Return the claims about each slot with several values, unless it takes many of them, by the newest of them."""
     holders: defaultdict[tuple[int, int], list[ClaimRow]] = defaultdict(list)
-    for claim in store.disputed_claims(spaces):
+    for claim in store.disputed_claims(spaces, _MOST_DISTINCT, _MOST_OUTLINED):
         holders[claim.slot, 0 if together else claim.space].append(claim)
+    slots: defaultdict[int, list[ClaimRow]] = defaultdict(list)
     for (slot, _), claims in holders.items():
-        if is_outline(slot) or len({claim.value for claim in claims}) <= _MOST_DISTINCT:
-            yield from claims
+        if len({claim.value for claim in claims}) <= _MOST_DISTINCT:
+            slots[slot] += claims
+    return list(slots.values())
+
+
+def _said(memory: Memory, sentence: int, now: datetime) -> _Said | None:
+    """Return what a sentence of a memory says; None if it cannot be in a conflict.
+
+    The memory may be no closed task, and not have expired. A sentence of a message must be of a known kind; it may
+    not be superseded, and no wish or guess.
+    """
+    said = sentence_of(memory.content, sentence)
+    if (
+        not memory.visible_at(now)
+        or is_closed(memory)
+        or said in outdated_sentences(memory)
+        or is_hedged(said)
+        or (memory.kind == "message" and kind_by_phrases(said) is None)
+    ):
+        return None
+    statement = statement_of(memory.content, sentence)
+    return _Said(memory, statement, {slot_hash(slot): slot for slot in statement.slots})
 
 
 def supersede(
@@ -97,28 +154,22 @@ def supersede(
     return store.transact(change)
 
 
-def _conflicts_among(said: Sequence[_Said], slots: Set[int], *, together: bool) -> list[Conflict]:
-    """Return the conflicts of some statements about some slots."""
+def _add_conflicts(found: _Found, slot: int, said: Sequence[_Said], *, together: bool) -> None:
+    """Add the conflicts of statements that have a slot in common, or an outline."""
     stated = sorted(said, key=lambda each: (each.memory.updated_at, each.memory.id))
-    memories, statements = [each.memory for each in stated], [each.statement for each in stated]
-    wider_of = cache(_wider)
-    found: dict[tuple[str, str], tuple[int, Conflict]] = {}
-    for slot, numbers in _shared_slots(statements, slots):
-        for seen in [numbers] if together else _by_scope(memories, numbers, wider_of):
-            for (older, newer), difference in _differences(statements, slot, seen):
-                conflict = _conflict(memories[older], memories[newer], difference)
+    for name, numbers in _shared_slots(stated, slot):
+        for seen in [numbers] if together else _by_scope([each.memory for each in stated], numbers):
+            for (older, newer), difference in _differences([each.statement for each in stated], name, seen):
+                conflict = _conflict(stated[older].memory, stated[newer].memory, difference)
                 pair = conflict.older.id, conflict.newer.id
-                # The longest slot has the shortest values.
-                if pair[0] != pair[1] and (pair not in found or len(slot) > found[pair][0]):
-                    found[pair] = len(slot), conflict
-    conflicts = sorted((each for _, each in found.values()), key=_recency, reverse=True)
-    return [
-        each
-        for each in conflicts
-        if (together or _one_sees_the_other(each.older.scope, each.newer.scope))
-        and not _hold_one_after_another(each.older, each.newer)
-        and not _both_hold(each)
-    ]
+                if (
+                    pair[0] != pair[1]
+                    and len(name) > found.get(pair, (0, None))[0]
+                    and (together or _one_sees_the_other(conflict.older.scope, conflict.newer.scope))
+                    and not _hold_one_after_another(conflict.older, conflict.newer)
+                    and not _both_hold(conflict)
+                ):
+                    found[pair] = len(name), conflict
 
 
 def _recency(conflict: Conflict) -> tuple[datetime, str, datetime, str]:
@@ -134,52 +185,36 @@ def _hold_one_after_another(older: Memory, newer: Memory) -> bool:
     )
 
 
-def _is_compared(memory: Memory, sentence: int, now: datetime) -> bool:
-    """Return whether a sentence of a memory can be in a conflict: the memory is no closed task, and has not expired.
+def _shared_slots(stated: Sequence[_Said], slot: int) -> list[tuple[str, list[int]]]:
+    """Return the slots with a hash that several statements have, with the places of these in the list.
 
-    A sentence of a message can be if it is of a known kind; one that was superseded, and a wish or guess, cannot.
-    """
-    said = sentence_of(memory.content, sentence)
-    return (
-        memory.visible_at(now)
-        and not is_closed(memory)
-        and said not in outdated_sentences(memory)
-        and not is_hedged(said)
-        and (memory.kind != "message" or kind_by_phrases(said) is not None)
-    )
-
-
-def _shared_slots(statements: Sequence[Statement], slots: Set[int]) -> Iterator[tuple[str, list[int]]]:
-    """Yield those of some slots that several statements have, with the places of these in the list.
-
-    Of the loose slots, only those count that a statement has which says that something has changed.
+    Statements with an outline in common may share loose slots, of which those count that a statement has which says
+    that something has changed.
     """
     holders: defaultdict[str, list[int]] = defaultdict(list)
-    changed = [statement for statement in statements if statement.changed]
-    outlines = {outline for statement in changed for outline in statement.outlines}
-    loose = {slot for statement in changed for slot in statement.loose_slots}
-    for number, statement in enumerate(statements):
-        for slot in statement.slots:
-            if slot_hash(slot) in slots:
-                holders[slot].append(number)
-        if outlines and not outlines.isdisjoint(statement.outlines):
-            for slot in loose.intersection(statement.loose_slots):
-                holders[slot].append(number)
-    return ((slot, numbers) for slot, numbers in holders.items() if len(numbers) > 1)
+    if is_outline(slot):
+        loose = {name for each in stated if each.statement.changed for name in each.statement.loose_slots}
+        for number, each in enumerate(stated):
+            for name in loose.intersection(each.statement.loose_slots) if loose else ():
+                holders[name].append(number)
+    else:
+        for number, each in enumerate(stated):
+            if slot in each.slots:
+                holders[each.slots[slot]].append(number)
+    return [(name, numbers) for name, numbers in holders.items() if len(numbers) > 1]
 
 
-def _by_scope(
-    stated: Sequence[Memory], numbers: Sequence[int], wider_of: Callable[[Scope], Iterable[Scope]]
-) -> list[list[int]]:
+def _by_scope(stated: Sequence[Memory], numbers: Sequence[int]) -> list[list[int]]:
     """Return what each scope of some memories sees of them."""
     held: defaultdict[Scope, list[int]] = defaultdict(list)
     for number in numbers:
         held[stated[number].scope].append(number)
     if len(held) < 2:
         return [list(numbers)]
-    return [sorted(number for wider in wider_of(scope) for number in held.get(wider, ())) for scope in held]
+    return [sorted(number for wider in _wider(scope) for number in held.get(wider, ())) for scope in held]
 
 
+@lru_cache(maxsize=1000)  # the same few scopes for each slot
 def _wider(scope: Scope) -> tuple[Scope, ...]:
     """Return the scopes whose memories a scope sees."""
     named = scope.items()

@@ -159,9 +159,13 @@ class MemoryStore(StoreBase):
             found.append(Succession(no, successor, () if ended or "" in own else own, content))
         return found
 
-    def disputed_claims(self, spaces: Sequence[int]) -> list[ClaimRow]:
-        """Return the claims of active memories about what not all memories of some spaces say the same of."""
-        return [ClaimRow(*row) for row in self._unlogged_rows("claims_disputed", spaces=list(spaces))]
+    def disputed_claims(self, spaces: Sequence[int], most_values: int, most_outlined: int) -> list[ClaimRow]:
+        """Return the claims about what not all active memories of some spaces say the same of, newest first.
+
+        Left out are slots that have more values in each of the spaces, and outlines that more claims have.
+        """
+        values = {"most_values": most_values, "most_outlined": most_outlined}
+        return [ClaimRow(*row) for row in self._unlogged_rows("claims_disputed", spaces=list(spaces), **values)]
 
     def select(
         self,

@@ -34,8 +34,8 @@ _PAGE = 100
 #: How often the ledger is read, and how often a comment shows that the connection is alive, in seconds.
 _POLL = 0.5
 _HEARTBEAT = 15.0
-#: The most conflicts that are counted.
-_MOST_CONFLICTS = 1000
+#: The most conflicts that are counted; each costs a comparison.
+_MOST_CONFLICTS = 100
 #: A stream ends after this time, and the client connects again: by then its key may have been revoked.
 _LONGEST = 600.0
 
