@@ -130,6 +130,37 @@ def test_no_text_takes_more_than_linear_time(unit: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "das WLAN im Vereinsheim heißt inzwischen Sportfreunde24",
+        "the guest wifi is called Birkenhof12",
+        "my login name is jonas77",
+        "the passcode screen got changed to SwiftUI2",
+        "the passphrase is stored in the vault of the team",
+        "CACHE_KEY=user:v2:profile:settings",
+    ],
+)
+def test_names_of_networks_and_accounts_are_no_secrets(text: str) -> None:
+    """Nor is what a noun after the word is about."""
+    assert Redactor().text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("The passphrase is correct horse battery staple.", f"The passphrase is {MARK}."),
+        ('passphrase: "velvet otter crane sunset"', f'passphrase: "{MARK}"'),
+        ("when asked for a passphrase type quartz-lemon-72-barge", f"when asked for a passphrase type {MARK}"),
+        ("put WEATHER_KEY=b81f2c7730ad4e11958c6a0d there", f"put WEATHER_KEY={MARK} there"),
+        ("пароль базы данных теперь Kedr-Volna-61", f"пароль базы данных теперь {MARK}"),
+    ],
+)
+def test_passphrases_of_words_and_keys_of_any_service_are_found(text: str, redacted: str) -> None:
+    """Four words without grammar, a number among words, and the settings whose names end with KEY."""
+    assert Redactor().text(text) == redacted
+
+
+@pytest.mark.parametrize(
     ("text", "found"),
     [
         ("my pin for the door pad: 77319#", True),

@@ -35,7 +35,7 @@ class Kind(Enum):
 
 @functools.cache
 def listed_secrets() -> dict[str, dict[str, Any]]:
-    """Return the words that announce each kind of secret, by language, and the prefixes of the keys of services."""
+    """Return the words around each kind of secret, by language, and the prefixes of the keys of services."""
     found: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("secrets.json").read_text("utf-8"))
     return found
 
@@ -182,10 +182,11 @@ _LEFT_EDGES = _EDGES.replace(".", "") + "?&="
 _UNLIKE_A_WORD = lazy_pattern(r"[0-9]|[^\W_][!#$%&*+?@^~=]{1,3}[^\W_]|[a-z][A-Z]|-[^\s-]{2,20}-")
 _SENTENCE_END = lazy_pattern(r"[.!?]['\")\]]?$|[。！？]|^[•|]$")
 _CODE_SIGNS = lazy_pattern(r"[\"'\\{}\[\]]|\w\)|\|[\w-]+[|)]|![rsa]$")
-#: A number in groups, which is no date, and words with a number at the end: dune-lamp-44.
+#: A number in groups, which is no date, and words with a number among them: dune-lamp-44.
 _GROUPS = lazy_pattern(
     "(?!(?:[0-9]{4}-[01][0-9]-[0-3][0-9]|[0-3][0-9]-[01][0-9]-(?:[0-9]{2}){1,2})(?![0-9-]))"
-    "[0-9]{2,6}(?:-[0-9]{2,6}){1,5}[A-Z]?|[a-z]{3,20}(?:-[a-z]{3,20}){1,4}-[0-9]{1,4}"
+    "[0-9]{2,6}(?:-[0-9]{2,6}){1,5}[A-Z]?"
+    "|(?:[a-z]{3,20}-){2,5}[0-9]{1,4}(?:-[a-z]{3,20}){0,3}"
 )
 _PIN = lazy_pattern("[0-9]{4,8}(?:-?[A-Z]|[#*])?|[0-9]{3,4}-[0-9]{3,4}|(?:[0-9]{2,4}-){2,4}[0-9]{2,4}[A-Z]?")
 #: Small and large letters with several numbers among them, as in Vb71Xl20Qs.
@@ -201,14 +202,6 @@ _JOINING = (
     "avec con com met z med vaut valt wert type enter please pls bitte пожалуйста alsjeblieft api апи такой такая "
     "tegenwoordig"
 )
-#: "was changed to", and what stands for "to".
-_CHANGES = (
-    "got been changed updated rotated reset geändert gewechselt aktualisiert été changé changée modifié remplacé "
-    "cambió cambiado cambiada cambiaron cambiata cambiato aggiornata mudou mudada alterada trocada gewijzigd "
-    "veranderd zmienione zmieniono изменён изменили сменили поменяли ändrats bytts ändrades ændret endret"
-)
-_CHANGED = frozenset(_CHANGES.split())
-_CHANGED_TO = frozenset(("to", "auf", "zu", "en", "à", "a", "para", "in", "naar", "na", "на", "till", "til"))
 _JOINING_SIGNS = tuple(":=：→は是为為는은が")
 
 
@@ -313,23 +306,26 @@ class _Reading:
         if not _UNLIKE_A_WORD.search(self._text, self._end, self._limit):
             return
         between, previous, preposition, changed = 0, "", False, False
+        login = self._kind is Kind.LOGIN
         for place, token in enumerate(_TOKEN.finditer(self._text, self._end, self._limit)):
             value, start = _bare(token)
             if place >= _MOST_AFTER or "\n" in self._text[self._end : token.start()]:
                 return
             if token.end() > self._after and strength(value) is Strength.NO:
                 return  # another word, not one that is a part of a value
-            near = previous in _CHANGED_TO if changed else token[0][0] in _QUOTES or _joins(previous)
-            joined = near and (preposition or between <= 1)
+            near = previous in _listed("changed to") if changed else token[0][0] in _QUOTES or _joins(previous)
+            joined = near and (preposition or between <= self._unjoined + (not login and not changed))
             if not changed:
-                joined |= previous in ("/", "|") if self._kind is Kind.LOGIN else between <= self._unjoined
+                joined |= previous in ("/", "|") if login else between <= self._unjoined
             yield from self._judged(value, start, joined=joined)
             previous = token[0].lower()
             word = previous.strip(_EDGES)
-            function = _is_function_word(word) or _PARTICLE.fullmatch(token[0]) is not None
+            function = is_function_word(word) or _PARTICLE.fullmatch(token[0]) is not None
             preposition = function if place == 0 else preposition
-            changed |= word in _CHANGED
-            between += not (function or word in _CHANGED)
+            changed |= word in _listed("changed")
+            between += not (function or word in _listed("changed"))
+            if login and word in _listed("called"):
+                return  # the name of a network or of an account
             if _SENTENCE_END.search(token[0]) or between > _MOST_BETWEEN or token.end() > self._after:
                 return
 
@@ -372,7 +368,7 @@ class _Reading:
         """Return whether no noun follows the word: "the password for", not "the password store"."""
         token = _TOKEN.match(self._text, self._end + 1)
         ended = self._text[self._end : self._end + 1] in ".,;!?)"
-        return ended or token is None or _is_function_word(token[0].lower().strip(_EDGES))
+        return ended or token is None or is_function_word(token[0].lower().strip(_EDGES))
 
 
 def _bare(token: re.Match[str]) -> tuple[str, int]:
@@ -394,13 +390,20 @@ def _joining_words() -> frozenset[str]:
 
 
 @functools.cache
+def _listed(name: str) -> frozenset[str]:
+    """Return the words of all languages under a name, such as those of "was changed to"."""
+    return frozenset(word for words in listed_secrets()[name].values() for word in words.split(", "))
+
+
+@functools.cache
 def _function_words() -> frozenset[str]:
     from memotherm.text.language import FUNCTION_WORDS, SCRIPT_FUNCTION_WORDS
 
     return SCRIPT_FUNCTION_WORDS.union(*FUNCTION_WORDS.values())
 
 
-def _is_function_word(word: str) -> bool:
+def is_function_word(word: str) -> bool:
+    """Return whether a word in lower case has a function in grammar only, in any language."""
     if not word or word in _joining_words():
         return True
     return word in _function_words() or word.partition("'")[0] in _function_words()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from memotherm.text.announced_secrets import announced_secrets
+from memotherm.text.announced_secrets import announced_secrets, is_function_word
 from memotherm.text.key_formats import keys
 from memotherm.text.secret_values import Found, is_placeholder
 
@@ -141,6 +141,15 @@ _SEED = cache(
         r"(?P<secret>[a-z]{3,8}(?:[\s,]{1,3}[a-z]{3,8}){11,23})\b"
     )
 )
+#: A passphrase of several words.
+_PASSPHRASE = cache(
+    lambda: re.compile(
+        r"(?i:pass[ -]?phrase|phrase (?:de passe|secrète)|frase (?:secreta|segreta)|wachtzin|password(?=\s{0,3}=))"
+        r"[\"']?(?:\s{0,3}[:=]|\s{1,3}(?:is|ist|est|es|è|é))\s{0,3}(?P<quote>[\"'`]?)"
+        r"(?P<secret>[^\W\d_]{3,12}+(?: (?:[^\W\d_]{3,12}+|[0-9]{1,4}+)){3,7}+)"
+        r"(?:(?P=quote)(?<=[\"'`])|(?=[.!]?(?:\s{0,3}$|\s{0,3}\n)))"
+    )
+)
 
 
 def credentials(text: str) -> Iterator[Found]:
@@ -161,8 +170,17 @@ def credentials(text: str) -> Iterator[Found]:
                         yield Found(*match.span(group), name)
     if "cookie" in lowered or "sess" in lowered or "csrf" in lowered or "connect.sid" in lowered:
         yield from _cookies(text)
-    if "phrase" in lowered or "mnemonic" in lowered or "seed words" in lowered:
-        yield from (Found(*match.span("secret"), "a seed phrase") for match in _SEED().finditer(text))
+    if any(word in lowered for word in ("phrase", "frase", "mnemonic", "seed words", "wachtzin", "password")):
+        yield from _phrases(text)
+
+
+def _phrases(text: str) -> Iterator[Found]:
+    """Yield secrets that are several words."""
+    yield from (Found(*match.span("secret"), "a seed phrase") for match in _SEED().finditer(text))
+    for match in _PASSPHRASE().finditer(text):
+        # A sentence has words for grammar.
+        if match["secret"] == match["secret"].lower() and not any(map(is_function_word, match["secret"].split())):
+            yield Found(*match.span("secret"), "a passphrase")
 
 
 def _private_keys(text: str) -> Iterator[Found]:

@@ -68,6 +68,8 @@ _LIKE_A_KEY = cache(
         r"(?<![A-Za-z0-9_.+/=-])[a-z][a-z0-9]{1,11}+(?:[_-][a-z0-9]{1,8}(?=[_-])){0,3}[_-](?P<value>[A-Za-z0-9]{20,300}+)"
     )
 )
+#: A setting for a key, such as WEATHER_KEY=...
+_SETTING = cache(lambda: re.compile(r"[A-Z0-9]_KEY[\"']?[=:][\"']?(?P<value>[A-Za-z0-9_+/=.-]{16,300}+)"))
 _HASH = cache(lambda: re.compile(r"(?:sha|md|blake)[0-9]|mem_|data|base"))
 _DIGIT = re.compile("[0-9]")
 _RUN = cache(lambda: re.compile(r"[A-Za-z0-9_.-]{20,}+"))
@@ -99,13 +101,22 @@ def _in_word(word: str) -> Iterator[Found]:
                 group = "secret" if "secret" in match.re.groupindex else 0
                 if not is_placeholder(match[group]):
                     yield Found(*match.span(group), name)
+    yield from _random_values(word)
+    if "eyJ" in word:
+        yield from _web_tokens(word)
+
+
+def _random_values(word: str) -> Iterator[Found]:
+    """Yield random values after a prefix of words, or after a name that ends with KEY."""
     for match in _LIKE_A_KEY().finditer(word):
         value = match["value"]
         mixed = _DIGITS().search(value) and value != value.lower() and value != value.upper()
         if mixed and is_random(value) and not _HASH().match(match[0]):
             yield Found(*match.span(), "an API key")
-    if "eyJ" in word:
-        yield from _web_tokens(word)
+    if "_KEY" in word:
+        for match in _SETTING().finditer(word):
+            if is_random(match["value"], _SHORTEST):
+                yield Found(*match.span("value"), "an API key")
 
 
 def _is_key(value: str) -> bool:
