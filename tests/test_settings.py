@@ -203,7 +203,8 @@ def test_a_secret_is_in_no_message_and_no_description(name: str, tmp_path: Path)
 @pytest.mark.parametrize("name", ["store", "embedder", "fallback_embedder"])
 def test_an_address_is_shown_without_its_credentials(name: str) -> None:
     """In a description and in a debugger."""
-    settings = Settings(**{name: "https://ana:hunter2@example.org/v1?model=m&key=hunter3"})
+    parameters = "model=m&key=hunter3&api-key=hunter4&sslpassword=hunter5&access_token=hunter6&sig=hunter7"
+    settings = Settings(**{name: f"https://ana:hunter2@example.org/v1?{parameters}"})
     shown = f"{settings!r} {described_settings(settings)[name]}"
     assert "hunter" not in shown
     assert "https://example.org/v1?model=m&" in shown

@@ -16,8 +16,11 @@ MAX_DAYS = 36_525
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
-#: The user, password and key in an address.
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@|(?<=[?&])(password|key)=[^&#]*")
+#: The user and password in an address, and its parameters for a password, key, token or signature.
+_CREDENTIALS = re.compile(
+    r"(?<=://)[^/?#]*@|(?<=[?&])[\w.-]{0,40}(?:password|passwd|pwd|key|token|secret|sig|signature|auth)=[^&#]*",
+    re.IGNORECASE,
+)
 
 
 class Boosts(NamedTuple):
