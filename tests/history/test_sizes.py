@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from collections.abc import Callable
@@ -163,6 +165,35 @@ def test_a_line_that_is_too_long_is_skipped_and_counted(tmp_path: Path) -> None:
 
     assert (found.texts("user"), found.reading.broken) == (["before", "after"], 1)
     assert most < 100 * MB
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the most memory of a process is read from /proc")
+def test_a_value_of_a_database_that_is_too_long_is_not_loaded(tmp_path: Path) -> None:
+    """SQLite takes memory of its own, so that of the whole process is looked at. The parts around it are read."""
+    opencode(tmp_path, 2)
+    with closing(sqlite3.connect(tmp_path / "opencode.db")) as connection:
+        connection.execute("INSERT INTO part VALUES ('p1a', 'm0', zeroblob(?))", (200 * MB,))
+        connection.execute("UPDATE part SET data = CAST(data AS TEXT) WHERE id = 'p1a'")
+        connection.commit()
+    program = """
+import sys
+from pathlib import Path
+from memotherm.history.records import Reading
+from memotherm.history.sources import SOURCES
+
+(transcript,) = SOURCES["opencode"].transcripts(Path(sys.argv[1]))
+reading = Reading()
+count = sum(1 for _ in SOURCES["opencode"].read(transcript, reading))
+most = next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(count, reading.broken, int(most) // 1000)
+"""
+
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
+    count, broken, most = map(int, done.stdout.split())
+
+    assert (count, broken) == (4, 1)
+    assert most < 150
 
 
 @pytest.mark.slow

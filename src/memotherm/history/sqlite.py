@@ -33,9 +33,13 @@ def is_database(path: Path) -> bool:
         return False
 
 
-def data_of(column: str) -> str:
-    """Return the expression for a column that is NULL if the value is too long."""
-    return f"CASE WHEN length({column}) <= {_LONGEST_VALUE} THEN {column} END"
+class Data(str):
+    """A column of texts or bytes for `Database.rows`; a value that is too long, or neither, is None.
+
+    SQLite loads a text to tell its length, so such a value is opened by its row instead.
+    """
+
+    __slots__ = ()
 
 
 def _text(data: bytes) -> str | bytes:
@@ -88,16 +92,28 @@ class Database:
         A column that the table does not have is NULL; a condition has a question mark for each of the values.
         """
         known = self._columns(table) | {"rowid"}
-        chosen = ", ".join(name if not name.isidentifier() or name in known else "NULL" for name in columns)
+        opened = [place for place, name in enumerate(columns) if isinstance(name, Data) and name in known]
+        names = ["rowid" if place in opened else name for place, name in enumerate(columns)]
+        chosen = ", ".join(name if not name.isidentifier() or name in known else "NULL" for name in names)
         condition, sorting = f" WHERE {where}" if where else "", f" ORDER BY {order}" if order else ""
         grouping = f" GROUP BY {group}" if group else ""
         statement = f'SELECT {chosen} FROM "{table}"{condition}{grouping}{sorting}'  # noqa: S608 - names in the code
         try:
-            # Not `yield from`, which closes the cursor of a caller that stops early, perhaps after the database.
-            for row in self._connection.execute(statement, values):  # noqa: UP028
-                yield row
+            for row in self._connection.execute(statement, values):
+                found = list(row)
+                for place in opened:
+                    found[place] = self._data(table, columns[place], found[place])
+                yield tuple(found)
         except sqlite3.Error as exc:
             raise OSError(f"SQLite cannot read {table}: {exc}") from exc
+
+    def _data(self, table: str, column: str, row: int) -> str | bytes | None:
+        try:
+            with self._connection.blobopen(table, column, row, readonly=True) as value:
+                return _text(value.read()) if len(value) <= _LONGEST_VALUE else None
+        except sqlite3.OperationalError:
+            # It is a number, or nothing.
+            return None
 
     def _columns(self, table: str) -> frozenset[str]:
         if table not in self._known:

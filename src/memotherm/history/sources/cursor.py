@@ -12,7 +12,7 @@ from memotherm.history.listing import files, transcript
 from memotherm.history.prompts import element
 from memotherm.history.reader import Reader, Session, folder
 from memotherm.history.records import Reading, Record, Transcript
-from memotherm.history.sqlite import Database, data_of, sessions_in
+from memotherm.history.sqlite import Data, Database, sessions_in
 from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text
 from memotherm.hooks.hosts import CLIENTS
 
@@ -74,7 +74,7 @@ def _listed_composers(path: Path) -> list[str]:
         with Database(path) as database:
             if not database.has(_WORKSPACE_TABLE, "key", "value"):
                 return []
-            rows = database.rows(_WORKSPACE_TABLE, (data_of("value"),), "key = ?", ("composer.composerData",))
+            rows = database.rows(_WORKSPACE_TABLE, (Data("value"),), "key = ?", ("composer.composerData",))
             listed = parsed(next(rows, (None,))[0] or b"") or {}
     except OSError:
         return []
@@ -82,7 +82,7 @@ def _listed_composers(path: Path) -> list[str]:
 
 
 def _value(database: Database, key: str, reading: Reading) -> Mapping[str, Any] | None:
-    (value,) = next(database.rows(_TABLE, (data_of("value"),), "key = ?", (key,)), (None,))
+    (value,) = next(database.rows(_TABLE, (Data("value"),), "key = ?", (key,)), (None,))
     if value is None:
         return None
     found = parsed(value)

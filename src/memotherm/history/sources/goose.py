@@ -10,7 +10,7 @@ from memotherm.history.lines import entries
 from memotherm.history.listing import files, transcript
 from memotherm.history.reader import Reader, Session, folder
 from memotherm.history.records import Reading, Record, Transcript
-from memotherm.history.sqlite import Database, data_of, sessions_in
+from memotherm.history.sqlite import Data, Database, sessions_in
 from memotherm.history.values import blocks_of, mapping, text, text_of
 
 _ROLES = frozenset(("user", "assistant", "tool", "system"))
@@ -51,7 +51,7 @@ class Goose(Reader):
             if row is None:
                 return
             session = Session(transcript.session, row[0] or "")
-            wanted = ("message_id", "role", "created_timestamp", data_of("content_json"))
+            wanted = ("message_id", "role", "created_timestamp", Data("content_json"))
             rows = database.rows("messages", wanted, "session_id = ?", (transcript.session,), order="rowid")
             for place, (name, role, time, data) in enumerate(rows):
                 yield from _records_of(session, str(name or place), str(role), time, _content(data, reading))

@@ -8,7 +8,7 @@ from pathlib import Path
 from memotherm.history.listing import files
 from memotherm.history.reader import Reader, Session, folder
 from memotherm.history.records import Reading, Record, Role, Transcript
-from memotherm.history.sqlite import Database, data_of, sessions_in
+from memotherm.history.sqlite import Data, Database, sessions_in
 
 _TABLE = "messages"
 _COLUMNS = ("session_id", "role", "content", "timestamp")
@@ -33,7 +33,7 @@ class Hermes(Reader):
         with Database(transcript.path) as database:
             database.require(_TABLE, *_COLUMNS)
             session = Session(transcript.session)
-            columns = ("role", data_of("content"), "timestamp")
+            columns = ("role", Data("content"), "timestamp")
             rows = database.rows(_TABLE, columns, "session_id = ?", (session.name,), order="timestamp, rowid")
             for place, (role, content, time) in enumerate(rows):
                 reading.known += 1

@@ -12,7 +12,7 @@ from memotherm.history.listing import files, transcript
 from memotherm.history.prompts import typed
 from memotherm.history.reader import Reader, Session, folder
 from memotherm.history.records import Reading, Record, Transcript
-from memotherm.history.sqlite import Database, data_of, sessions_in
+from memotherm.history.sqlite import Data, Database, sessions_in
 from memotherm.history.values import blocks_of, mapping, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS
 
@@ -84,7 +84,7 @@ def _merged(database: Database, transcript: Transcript, reading: Reading) -> Ite
         for entry in entries(file, reading):
             seen.add(_key(entry))
             yield entry
-    rows = database.rows(_TABLE, (data_of("event_json"),), "session_id = ?", (transcript.session,), order="seq")
+    rows = database.rows(_TABLE, (Data("event_json"),), "session_id = ?", (transcript.session,), order="seq")
     for (data,) in rows:
         stored = parsed(data or b"")
         if stored is None:

@@ -10,17 +10,17 @@ from memotherm.history.lines import read_object
 from memotherm.history.listing import children, files, transcript
 from memotherm.history.reader import Reader, Session, folder
 from memotherm.history.records import Reading, Record, Transcript
-from memotherm.history.sqlite import Database, data_of, sessions_in
+from memotherm.history.sqlite import Data, Database, sessions_in
 from memotherm.history.values import items, mapping, parsed, text, text_of
 from memotherm.hooks.hosts import HOSTS
 
 _HOST = HOSTS["opencode"]
 #: The tables of sessions and of messages, newer ones first.
 _TABLES = (("session_v2", "session_message"), ("session", "message"))
-#: Parts of messages that are never kept, by the beginning of their data up to the first comma.
+#: Parts of messages that are never kept, by how their data begin.
 _NOISE_KINDS = ("reasoning", "step-start", "step-finish", "snapshot", "patch", "file", "agent", "retry", "subtask")
-_NOISE = ", ".join(f"""'{{"type":"{kind}",'""" for kind in _NOISE_KINDS)
-_IS_KEPT = f"substr(data, 1, instr(substr(data, 1, 40), ',')) NOT IN ({_NOISE})"
+_NOISE = tuple(f'{{"type":"{kind}",' for kind in _NOISE_KINDS)
+_NOISE_BYTES = tuple(each.encode() for each in _NOISE)
 #: How the title begins that the program gives.
 _NO_TITLE = ("New session", "Child session")
 
@@ -138,7 +138,7 @@ def _session_of(database: Database, table: str, name: str, reading: Reading) -> 
 
 def _from_version_1(database: Database, name: str, reading: Reading) -> Iterator[Record]:
     session, title, begun = _session_of(database, "session", name, reading)
-    rows = database.rows("message", ("id", data_of("data")), "session_id = ?", (name,), order="id")
+    rows = database.rows("message", ("id", Data("data")), "session_id = ?", (name,), order="id")
     # The rows are few and short; one open cursor at a time.
     for message, data in list(rows):
         if session.reverted and message >= session.reverted:
@@ -151,15 +151,16 @@ def _from_version_1(database: Database, name: str, reading: Reading) -> Iterator
 
 
 def _parts(database: Database, message: str) -> Iterator[object]:
-    """Yield the data of the parts of a message, each read alone: SQLite would copy them to sort them."""
-    rows = database.rows("part", ("rowid",), f"message_id = ? AND {_IS_KEPT}", (message,), order="id")
-    for (row,) in list(rows):
-        yield from (data for (data,) in database.rows("part", (data_of("data"),), "rowid = ?", (row,)))
+    """Yield the data of the parts of a message, without those that are never kept."""
+    for (data,) in database.rows("part", (Data("data"),), "message_id = ?", (message,), order="id"):
+        noise = data.startswith(_NOISE) if isinstance(data, str) else (data or b"").startswith(_NOISE_BYTES)
+        if not noise:
+            yield data
 
 
 def _from_version_2(database: Database, name: str, reading: Reading) -> Iterator[Record]:
     session, title, begun = _session_of(database, "session_v2", name, reading)
-    columns = ("id", "type", "time_created", data_of("data"))
+    columns = ("id", "type", "time_created", Data("data"))
     for message, kind, time, data in database.rows("session_message", columns, "session_id = ?", (name,), order="seq"):
         if message == session.reverted:
             break
