@@ -306,6 +306,8 @@ def _require_flat(value: object) -> None:
     level = [value]
     for _ in range(_DEEPEST_METADATA):
         nested = [value for value in level if isinstance(value, dict | list)]
+        if not nested:
+            return
         level = [item for value in nested for item in (value.values() if isinstance(value, dict) else value)]
     if level:
         raise InvalidInput(f"metadata is nested more than {_DEEPEST_METADATA} levels deep: flatten it")

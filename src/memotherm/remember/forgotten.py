@@ -62,9 +62,11 @@ def cleaned(store: Store, scope: Scope, drafts: Sequence[Draft]) -> tuple[list[D
     A mark takes its place; a tag, a key or an entry of the metadata that is named so is left out.
     """
     drafts = [replace(each, tags=tuple(each.tags)) if isinstance(each.tags, Iterator) else each for each in drafts]
-    contents = {draft.content for draft in drafts if isinstance(draft.content, str)}
-    fields = {text for draft in drafts for text in _texts(*(getattr(draft, name) for name in _FIELDS))}
     with store.tombstones() as tombstones:
+        if not tombstones.exist:
+            return drafts, set(), Compared()
+        contents = {draft.content for draft in drafts if isinstance(draft.content, str)}
+        fields = {text for draft in drafts for text in _texts(*(getattr(draft, name) for name in _FIELDS))}
         found = {text: _marked(text, passages) for text, passages in tombstones.find(scope, contents).items()}
         told = telling(tombstones.find(scope, fields | set(map(_joined, drafts)), clauses=False))
         marked = {text: _marked(text, passages) for text, passages in told.items()}
