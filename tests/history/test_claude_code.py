@@ -388,3 +388,21 @@ def test_a_transcript_changes_when_its_file_does(tmp_path: Path) -> None:
 
     assert first == again
     assert grown.changed != first.changed
+
+
+def test_a_cycle_of_parents_is_counted_and_bridged(tmp_path: Path) -> None:
+    """The entry before the cycle stands for the parent that is wrong."""
+    found = read_session(
+        tmp_path,
+        prompt("u1", None, "hello"),
+        answer("a2", "u1", "Hi."),
+        prompt("u3", "a4", "again"),
+        answer("a4", "u3", "Yes."),
+        prompt("u5", "a4", "thanks"),
+    )
+
+    assert [record.text for record in found.records] == ["hello", "Hi.", "again", "Yes.", "thanks"]
+    assert (found.reading.broken, found.reading.problem) == (1, "")
+    whole = read_session(tmp_path / "whole", prompt("u1", "a2", "hello"), answer("a2", "u1", "Hi."))
+    assert [record.text for record in whole.records] == ["hello", "Hi."]
+    assert whole.reading.broken == 1

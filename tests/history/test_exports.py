@@ -215,3 +215,14 @@ def test_a_zip_file_that_unpacks_to_gigabytes_is_refused(tmp_path: Path) -> None
 
     assert found.records == []
     assert "much larger" in found.reading.problem
+
+
+def test_a_cycle_of_parents_is_counted(tmp_path: Path) -> None:
+    """What it has is read once, also where no message is the last one."""
+    nodes = {"a": node("b", "user", "kept"), "b": node("a", "assistant", "answer")}
+    found = read("chatgpt", write(tmp_path / "chatgpt", chat(current="b", **nodes)))
+    assert (found.told()[:2], found.reading.broken) == ([("user", "kept"), ("assistant", "answer")], 1)
+
+    said = claude_chat(message("p", "human", "kept", "q"), message("q", "assistant", "answer", "p", 1))
+    found = read("claude-export", write(tmp_path / "claude", said))
+    assert (found.told()[:2], found.reading.broken) == ([("user", "kept"), ("assistant", "answer")], 1)

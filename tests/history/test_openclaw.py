@@ -145,3 +145,12 @@ def test_an_unknown_database_is_named(tmp_path: Path) -> None:
         connection.execute("ALTER TABLE transcript_events RENAME TO events_v9")
 
     assert read("openclaw", tmp_path).reading.problem == "it has none of the known tables"
+
+
+def test_a_cycle_of_parents_is_counted(tmp_path: Path) -> None:
+    """The entries in it are read once."""
+    write_lines(file_of(tmp_path), [HEADER, message("u", "a", "user", "hello"), message("a", "u", "assistant", "Hi.")])
+
+    found = read("openclaw", tmp_path)
+
+    assert (found.told(), found.reading.broken) == ([("user", "hello"), ("assistant", "Hi.")], 1)

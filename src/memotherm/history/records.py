@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -76,6 +77,17 @@ class Reading:
             self.known += 1
         else:
             self.unknown[kind or "no type"] += 1
+
+
+def branch_to(last: str, parents: Mapping[str, str], reading: Reading) -> dict[str, None]:
+    """Return the entries of a branch from its last one up, given the parent of each; a cycle is counted as broken."""
+    path: dict[str, None] = {}
+    at = last
+    while at in parents and at not in path:
+        path[at] = None
+        at = parents[at]
+    reading.broken += at in path
+    return path
 
 
 class Ranges:

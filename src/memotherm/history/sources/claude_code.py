@@ -215,14 +215,19 @@ class _Tree:
     def _live(self) -> Collection[int]:
         """Return the lines of the branch up to the last entry, and of the calls and results beside it."""
         order = list(self._nodes)
-        before = dict(zip(order[1:], order, strict=False))
+        places = {uuid: place for place, uuid in enumerate(order)}
         path: dict[str, None] = {}
-        at = self._tip()
-        while at and at not in path:
+        at, first = self._tip(), len(order)
+        while at:
             path[at] = None
-            parent = self._nodes[at].parent
+            place, parent = places[at], self._nodes[at].parent
+            first = min(first, place)
             # The line of a parent may be broken; the entry before it then stands for it.
-            at = parent if parent in self._nodes or not parent else before.get(at, "")
+            at = parent if parent in self._nodes or not parent else "".join(order[place - 1 : place])
+            if at in path:
+                # In a cycle of parents, the entry before all of them does.
+                self._reading.broken += 1
+                at = "".join(order[first - 1 : first])
         answers = {self._nodes[each].of for each in path} - {""}
         called = {uuid for uuid, node in self._nodes.items() if uuid in path or node.of in answers}
         return {node.number for uuid, node in self._nodes.items() if uuid in called or node.of in called}
@@ -236,7 +241,8 @@ class _Tree:
         if self._leaf in self._nodes and not self._last:
             return self._leaf
         parents = {node.parent for node in self._nodes.values()}
-        tips = (uuid for uuid in self._nodes if uuid not in parents)
+        # In a cycle, all of them may be parents.
+        tips = [uuid for uuid in self._nodes if uuid not in parents] or self._nodes
         return max(tips, key=lambda uuid: self._nodes[uuid].number, default="")
 
 

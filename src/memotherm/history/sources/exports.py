@@ -16,7 +16,7 @@ from typing import IO, Any
 from memotherm.history.lines import elements, open_regular
 from memotherm.history.listing import files, head_of, transcript
 from memotherm.history.reader import Reader, Session
-from memotherm.history.records import Reading, Record, Role, Transcript
+from memotherm.history.records import Reading, Record, Role, Transcript, branch_to
 from memotherm.history.values import items, mapping, text, text_of
 
 _ROLES: Mapping[str, Role] = {"user": "user", "human": "user", "assistant": "assistant"}
@@ -88,10 +88,10 @@ class _Export(Reader):
             known = isinstance(conversation.get(self._field), dict | list)
             reading.count(f"conversation without {self._field}", known)
             if known:
-                yield from self._conversation(conversation)
+                yield from self._conversation(conversation, reading)
 
     @abstractmethod
-    def _conversation(self, conversation: Mapping[str, Any]) -> Iterator[Record]:
+    def _conversation(self, conversation: Mapping[str, Any], reading: Reading) -> Iterator[Record]:
         """Yield the records of a conversation."""
 
 
@@ -102,10 +102,10 @@ class ChatGPT(_Export):
     verified = "an export of 2026"
     _field = "mapping"
 
-    def _conversation(self, conversation: Mapping[str, Any]) -> Iterator[Record]:
+    def _conversation(self, conversation: Mapping[str, Any], reading: Reading) -> Iterator[Record]:
         nodes = mapping(conversation, "mapping")
         session = Session(text(conversation, "conversation_id") or text(conversation, "id"))
-        for name in reversed(_branch_of(nodes, text(conversation, "current_node"))):
+        for name in reversed(_branch_of(nodes, text(conversation, "current_node"), reading)):
             message = mapping(mapping(nodes, name), "message")
             role = _ROLES.get(text(mapping(message, "author"), "role"))
             if role is not None and not _is_hidden(message):
@@ -122,9 +122,9 @@ class ClaudeExport(_Export):
     verified = "an export of September 2026"
     _field = "chat_messages"
 
-    def _conversation(self, conversation: Mapping[str, Any]) -> Iterator[Record]:
+    def _conversation(self, conversation: Mapping[str, Any], reading: Reading) -> Iterator[Record]:
         session = Session(text(conversation, "uuid"))
-        for message in _newest_branch(items(conversation, "chat_messages")):
+        for message in _newest_branch(items(conversation, "chat_messages"), reading):
             role = _ROLES.get(text(message, "sender"))
             if role is not None:
                 said = text_of(message.get("content"), ("text",)) or text(message, "text")
@@ -134,13 +134,10 @@ class ClaudeExport(_Export):
         )
 
 
-def _branch_of(nodes: Mapping[str, Any], leaf: str) -> list[str]:
+def _branch_of(nodes: Mapping[str, Any], leaf: str, reading: Reading) -> dict[str, None]:
     """Return the messages from a leaf up to the root; without a known leaf, from the last one in the file."""
-    at, path = leaf if leaf in nodes else next(reversed(list(nodes)), ""), dict[str, None]()
-    while at in nodes and at not in path:
-        path[at] = None
-        at = text(mapping(nodes, at), "parent")
-    return list(path)
+    last = leaf if leaf in nodes else next(reversed(list(nodes)), "")
+    return branch_to(last, {name: text(mapping(nodes, name), "parent") for name in nodes}, reading)
 
 
 def _is_hidden(message: Mapping[str, Any]) -> bool:
@@ -156,16 +153,14 @@ def _said(message: Mapping[str, Any]) -> str:
     return _CITATION.sub("", "\n".join(part for part in parts if isinstance(part, str))).strip()
 
 
-def _newest_branch(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _newest_branch(messages: list[Mapping[str, Any]], reading: Reading) -> list[Mapping[str, Any]]:
     """Return the messages from the root to the newest leaf; all of them if they do not name their parents."""
     known = {text(message, "uuid"): message for message in messages}
-    parents = {text(message, "parent_message_uuid") for message in messages}
-    if not parents - {""}:
+    parents = {name: text(message, "parent_message_uuid") for name, message in known.items()}
+    above = set(parents.values())
+    if not above - {""}:
         return messages
-    leaves = [message for message in messages if text(message, "uuid") not in parents]
-    at = text(max(leaves, key=lambda message: text(message, "created_at"), default={}), "uuid")
-    path: dict[str, Mapping[str, Any]] = {}
-    while at in known and at not in path:
-        path[at] = known[at]
-        at = text(known[at], "parent_message_uuid")
-    return list(reversed(path.values()))
+    # In a cycle of parents, no message is a leaf.
+    leaves = [message for message in messages if text(message, "uuid") not in above] or messages
+    last = text(max(leaves, key=lambda message: text(message, "created_at"), default={}), "uuid")
+    return [known[name] for name in reversed(branch_to(last, parents, reading))]

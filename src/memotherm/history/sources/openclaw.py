@@ -11,7 +11,7 @@ from memotherm.history.lines import entries
 from memotherm.history.listing import files, transcript
 from memotherm.history.prompts import typed
 from memotherm.history.reader import Reader, Session, folder
-from memotherm.history.records import Reading, Record, Transcript
+from memotherm.history.records import Reading, Record, Transcript, branch_to
 from memotherm.history.sqlite import Data, Database, sessions_in
 from memotherm.history.values import blocks_of, mapping, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS
@@ -108,10 +108,7 @@ def _session(read: Callable[[Reading], Iterator[Entry]], name: str, reading: Rea
         if text(entry, "id") and kind != "session":
             last = text(entry, "id")
             parents.setdefault(last, text(entry, "parentId"))
-    live: set[str] = set()
-    while last in parents and last not in live:
-        live.add(last)
-        last = parents[last]
+    live = branch_to(last, parents, reading)
     # Older entries name no parents.
     is_tree = any(parents.values())
     session = Session(name)
