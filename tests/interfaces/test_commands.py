@@ -904,13 +904,43 @@ def test_the_beginning_or_end_of_an_id_names_a_memory(cli: Cli):
         for arguments in (("get", part), ("history", part), ("pin", part), ("move", part, "hot")):
             ran = cli(*arguments, "--json")
             assert (ran.code, ran.data["id"]) == (exit_codes.OK, memory_id)
-    assert cli("get", other[-8:]).code == exit_codes.NOT_FOUND
+    assert cli("get", other[-8:], "--project", "pier").code == exit_codes.NOT_FOUND
     assert cli("get", "mem_", "--json").data["id"] == memory_id
     ambiguous = cli("forget", "mem_", "--project", "quay")
     assert (ambiguous.code, cli("get", "mem_zzz").code) == (exit_codes.USAGE, exit_codes.NOT_FOUND)
     assert f"{memory_id}, {other}" in ambiguous.err
     added = cli("session", "add", "s1", "an otter", "--json").data["id"]
     assert cli("session", "keep", "s1", added[:-2], "--json").data["id"] == added
+
+
+def test_an_id_of_a_list_with_narrower_scopes_is_found_where_it_was_listed(cli: Cli):
+    """Its short form as well; a change is one from the scope of the memory, and so is its undo."""
+    remembered(cli, "The ferry is blue")
+    memory_id = remembered(cli, "The ferry is red", "--project", "quay")
+    task = remembered(cli, "Paint the ferry", "--project", "quay", "--kind", "task")
+    assert memory_id in cli("list", "--include-narrower").out
+
+    for part in (memory_id, memory_id[-8:]):
+        for scope in ((), ("--everywhere",)):
+            assert cli("get", part, *scope, "--json").data["content"] == "The ferry is red"
+            assert cli("history", part, *scope, "--json").data["id"] == memory_id
+            moved = cli("move", part, "hot", *scope, "--json").data
+            assert (moved["tier"], moved["scope"]) == ("hot", {"project": "quay"})
+            assert cli("forget", part, *scope, "--json").data["retention"] == "deleted"
+            assert cli("restore", part, *scope, "--json").data["retention"] == "active"
+    event = cli("events", "--include-narrower", "--limit", "1", "--json").data["events"][0]
+    assert cli("undo", str(event["seq"])).code == exit_codes.OK
+    assert cli("get", memory_id, "--json").data["retention"] == "deleted"
+    cli("restore", memory_id[-8:])
+    assert cli("tasks", "--done", task[-8:], "--json").data["metadata"]["status"] == "done"
+    cli("context", "ferry", "--project", "quay")
+    for options in ((), ("--project", "quay")):
+        assert cli("why", task[-8:], *options, "--json").data["answers"][0]["id"] == task
+        assert cli("receipts", "--memory", task[-8:], *options, "--json").data["answers"][0]["id"] == task
+    assert cli("rescope", memory_id[-8:], "project=pier", "--json").data["scope"] == {"project": "pier"}
+    above = remembered(cli, "The ferry has a horn")
+    assert cli("why", above[-8:], "--project", "quay", "--json").data["answers"][0]["id"] == above
+    assert cli("get", memory_id[-8:], "--project", "quay").code == exit_codes.NOT_FOUND
 
 
 def test_as_of_takes_the_times_that_json_prints(cli: Cli):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 
 from memotherm import Memory, Memotherm, NotFound
 from memotherm.cli.memories import more_note, narrower_note
-from memotherm.cli.options import memory_option
+from memotherm.cli.options import located, memory_option
 from memotherm.cli.output import Output, Titled, progress_bar
 from memotherm.cli.parsing import MemoryId
 from memotherm.cli.verbs import ID, given, operation_options, plain
@@ -88,8 +89,11 @@ def undo(mem: Memotherm, events: tuple[int, ...], batch: str | None, run: bool, 
         counts = f"{pluralize(len(undone.memories), 'memory')} of {batch} undone"
         return Output(to_json(undone), [counts], map(str, undone.skipped))
     if len(events) == 1 and not run and not include_narrower:
-        memory = mem.undo(events[0])
-        return Output(to_json(memory), [memory])
+        with suppress(NotFound):
+            memory = mem.undo(events[0])
+            return Output(to_json(memory), [memory])
+        # `events` lists those of narrower scopes as well.
+        include_narrower = True
     undone = mem.bulk.undo(events, run=run, include_narrower=include_narrower)
     return Output(to_json(undone), undone.memories, map(str, undone.skipped))
 
@@ -97,11 +101,11 @@ def undo(mem: Memotherm, events: tuple[int, ...], batch: str | None, run: bool, 
 @click.command("receipts")
 @operation_options("receipts")
 @click.option(
-    "--memory", "memory_id", metavar="ID", type=MemoryId(),
+    "--memory", metavar="ID", type=MemoryId(),
     help="Say for each context why this memory was in it or not.",
 )  # fmt: skip
 @memory_option()
-def receipts(mem: Memotherm, memory_id: str | None, **options: Any) -> Output:  # noqa: ANN401
+def receipts(mem: Memotherm, memory: str | None, **options: Any) -> Output:  # noqa: ANN401
     """Show what contexts have injected into sessions, and why, newest first.
 
     Contexts of the scope and of all narrower ones are shown.
@@ -113,8 +117,8 @@ def receipts(mem: Memotherm, memory_id: str | None, **options: Any) -> Output:  
     """
     page = mem.receipts.list(**options)
     none = [] if page.receipts else ["no receipt is kept"]
-    if memory_id is not None:
-        answers = [mem.receipts.explain(receipt.number, memory_id) for receipt in page]
+    if memory is not None:
+        answers = [mem.receipts.explain(receipt.number, memory) for receipt in page]
         return Output({"answers": to_json(answers)}, answers, none)
     contents = _contents(mem, [entry.id for receipt in page for entry in (*receipt.included, *receipt.left_out)])
     return Output(to_json(page), [Titled(receipt, contents) for receipt in page], [*none, *more_note(page.cursor)])
@@ -154,10 +158,9 @@ def _last(mem: Memotherm) -> KeptReceipt:
 
 def _meant(mem: Memotherm, text: str) -> list[Memory]:
     """Return the memories that a text may mean: that with the id, those that contain it, or the best hits."""
-    try:
-        return [mem.get(mem.inspect.full_id(text), include_narrower=True)]
-    except NotFound:
-        pass
+    with suppress(NotFound):
+        view, whole_id = located(mem, text)
+        return list(view.find(ids=[whole_id], retention="any"))
     containing = mem.find(contains=text, retention="any", include_narrower=True, limit=_MOST_MEANT).memories
     if containing:
         return list(containing)

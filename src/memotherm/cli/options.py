@@ -29,6 +29,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Printing = Callable[..., Output | None]
 
 _ID_LENGTH = 30
+#: The parameters that name the memory which a command is about.
+_SUBJECTS = {"memory_id", "keep", "done", "cancelled"}
 #: JSON need not escape these controls, which some terminals interpret.
 _ESCAPES = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 _SCOPES = {
@@ -39,7 +41,7 @@ _SCOPES = {
     "agent": "The agent.",
     "session": "The session.",
 }
-_EVERYWHERE = "Use no scope inside a project; lists, searches, exports and whole ids then reach all scopes."
+_EVERYWHERE = "Use no scope inside a project; lists, searches, exports and ids then reach all scopes."
 
 # The store
 
@@ -99,7 +101,8 @@ def memory_option(
         def with_memory(*, store: StoreOptions, **options: Any) -> Output | None:  # noqa: ANN401
             on_copy = dry_run and options.pop("dry_run")
             with opened(store, dry_run=on_copy, creates=creates) as mem:
-                output = command(mem=mem, **_with_whole_ids(mem, options))
+                view, options = _with_whole_ids(mem, options)
+                output = command(mem=view, **options)
             return output.after_dry_run(on_copy) if output and dry_run else output
 
         with_options: Printing = (store_option if whole_store else folder_option)(with_memory)
@@ -115,7 +118,7 @@ def opened(store: StoreOptions, *, dry_run: bool = False, creates: bool = False)
     if not creates and path is not None and str(path) != ":memory:" and not path.exists():
         raise NotFound(f"there is no store {store.url}: check the path, or create it with `memotherm remember`")
     with memotherm.open(store.url, scope=store.scope) as outer:
-        mem = (in_folder(outer, store.url) if store.as_hooks else _around(outer)).by("person").in_folder(Path.cwd())
+        mem = (in_folder(outer, store.url) if store.as_hooks else outer).by("person").in_folder(Path.cwd())
         if not dry_run:
             yield mem
             return
@@ -145,30 +148,45 @@ def in_folder(mem: Memotherm, url: str | None) -> Memotherm:
     return inside
 
 
-def _around(mem: Memotherm) -> Memotherm:
-    """With `--everywhere` and the whole id of a memory, return the view from the scope of that memory."""
-    options = click.get_current_context().params
-    memory_id = options.get("memory_id") or ""
-    if options.get("everywhere") and len(memory_id) == _ID_LENGTH:
-        with suppress(NotFound):
-            return mem.scoped(**dict(mem.get(memory_id, include_narrower=True).scope.items()))
-    return mem
+def located(mem: Memotherm, part: str) -> tuple[Memotherm, str]:
+    """Return the whole id of the memory that a part of it names, and a view that can see the memory.
+
+    Lists show memories of narrower scopes as well: the view is then the one from the scope of the memory.
+    """
+    with suppress(NotFound):
+        return mem, mem.inspect.full_id(part)
+    found = mem.inspect.full_id(part, include_narrower=True)
+    memory = mem.get(found, include_narrower=True)
+    return mem.scoped(**dict(memory.scope.items())), found
 
 
-def _with_whole_ids(mem: Memotherm, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of the current command with whole ids; those of a session are ids that it can see."""
-    view = mem.scoped(session=options["session_id"]) if "session_id" in options else mem
+def _with_whole_ids(mem: Memotherm, options: dict[str, Any]) -> tuple[Memotherm, dict[str, Any]]:
+    """Return the options of the current command with whole ids, and a view that can see the memory it is about.
 
-    def whole(text: str) -> str:
-        # A whole id may be that of a memory which was purged.
-        return text if len(text) == _ID_LENGTH else view.inspect.full_id(text)
+    The ids of a session are those that it can see.
+    """
+    inside = mem.scoped(session=options["session_id"]) if "session_id" in options else mem
+    views = [mem]
+
+    def whole(name: str, part: str) -> str:
+        try:
+            view, found = located(inside, part)
+        except NotFound:
+            # A whole id may be that of a memory which was purged.
+            if len(part) != _ID_LENGTH:
+                raise
+            return part
+        if name in _SUBJECTS and view is not inside:
+            views.append(view)
+        return found
 
     names = [str(each.name) for each in click.get_current_context().command.params if isinstance(each.type, MemoryId)]
     given = {name: options[name] for name in names if options[name]}
-    return options | {
-        name: whole(value) if isinstance(value, str) else [whole(each) for each in value]
+    completed = {
+        name: whole(name, value) if isinstance(value, str) else [whole(name, each) for each in value]
         for name, value in given.items()
     }
+    return views[-1], options | completed
 
 
 # Output and single options

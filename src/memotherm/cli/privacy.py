@@ -17,6 +17,7 @@ from memotherm.cli.options import (
     StoreOptions,
     dry_run_option,
     folder_option,
+    located,
     narrower_option,
     opened,
     prints,
@@ -62,8 +63,8 @@ def _command(verb: str, help: str, question: str, done: str, examples: str) -> c
                 else "give either the id of a memory or filters, not both"
             )
         if memory_id is not None:
-            with opened(store, dry_run=dry_run) as mem:
-                whole_id = mem.inspect.full_id(memory_id)
+            with opened(store, dry_run=dry_run) as opened_mem:
+                mem, whole_id = located(opened_mem, memory_id)
                 if verb == "purge":
                     content = mem.get(whole_id).content[:200]
                     confirm(question.format(repr(content)), "purge erases permanently", yes=yes or dry_run)

@@ -72,18 +72,22 @@ class Inspection:
         view = self._view
         return list_keys(view.services.store, view.spaces(), view.now(), begin, depth, behind, limit)
 
-    def full_id(self, part: str) -> str:
+    def full_id(self, part: str, include_narrower: bool = False) -> str:
         """Return the id that begins or ends with a text; raise `InvalidInput` if several do.
 
         Args:
             part: The beginning of an id, such as mem_01j8zq4x, or its last characters, as a terminal shows them.
+            include_narrower: Search everything at and below the scope, instead of what is visible from it.
         """
         view = self._view
         if not isinstance(part, str) or not part:
             raise InvalidInput("an id is text such as mem_01j8zq4x: pass its beginning or its end")
         if NUMBER.fullmatch(part):
             return view.record(part).memory.id
-        ids = view.services.store.ids(view.spaces(), part, 3)
+        store, spaces = view.services.store, view.spaces()
+        if include_narrower:
+            store, spaces = view.store_inside, view.spaces_inside()
+        ids = store.ids(spaces, part, 3)
         if not ids:
             raise NotFound(f"no memory {part!r} can be seen from here ({view.scope})")
         if len(ids) > 1 and part not in ids:
