@@ -149,6 +149,20 @@ def test_every_reason_is_the_recorded_one_however_many_memories_are_hot(open_mem
     assert "not record" in oldest.reason
 
 
+@pytest.mark.parametrize("budget", [120, 200, 300, 2000])
+def test_a_kept_receipt_names_the_limit_that_the_context_named(open_mem: Open, budget: int) -> None:
+    """What the hot block never takes is not said to lack budget, whichever of both limits is reached first."""
+    mem = open_mem(settings={"hot_max_tokens": 220})
+    mem.remember_many(
+        [{"content": f"Otter {number} swims in the river every day", "tier": "hot"} for number in range(20)]
+    )
+    context = mem.context("what does the otter do?", budget=budget)
+    kept = mem.receipts.list().receipts[0]
+    told = {entry.id: entry.reason for entry in context.left_out}
+    assert "hot_max_tokens" in {entry.rule for entry in context.left_out}
+    assert {entry.id: entry.reason for entry in kept.left_out} == told
+
+
 def test_a_context_is_made_again_as_it_was_sent(mem: Memotherm, clock: FakeClock) -> None:
     """From the receipt and the memories of then, in every form; an edit since then is told."""
     mem.remember("Be kind", priority="pinned")

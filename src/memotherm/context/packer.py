@@ -267,10 +267,11 @@ class _Packer:
         return self._no_room(Reason(code="on_pinned_overflow", details=(self.base, self.limits.budget)), empty=empty)
 
     def obstacles(self, *, empty: bool) -> dict[str, Reason]:
-        """Return the reason for each item if it is not included, by its id; nothing is counted.
+        """Return the reason for each item if it is not included, by its id; only hot items are counted, which are few.
 
         With `empty`, nothing is included.
         """
+        self.hot.excluded()
         found = dict.fromkeys([item.id for item in self.pinned], self._pinned_overflow(empty=empty))
         low = self._no_room(_LOW_PRIORITY, empty=empty)
         for section, group in (("hot", self.hot), ("recalled", self.recalled)):
