@@ -276,6 +276,12 @@ def test_why_says_whether_a_memory_was_in_a_prompt_and_what_would_change_that(
     assert app.run(["why", "xylophone", "--store", str(path), "--project", "shop"]) != 0
     assert app.run(["delete", port.id]) != 0
     assert "did you mean 'forget'?" in capsys.readouterr().err
+    with memotherm.open(path) as mem:
+        mem.scoped(project="shop").remember("The dock is closed", source="extracted")
+    assert told("The dock is closed", "--turn", str(first.number))["rule"] == "later"
+    with memotherm.open(path) as mem:
+        mem.scoped(project="shop").context("the dock")
+    assert told("The dock is closed")["rule"] == "proposed"
     app.run(["events", "--store", str(path), "--project", "inn"])
     assert "there are no events here; 1 in narrower scopes: --include-narrower" in capsys.readouterr().err
 
@@ -293,3 +299,14 @@ def test_lists_at_the_root_say_what_narrower_scopes_hold(tmp_path: Path, capsys:
     ):
         app.run([*command, "--store", str(path)])
         assert capsys.readouterr().err.rstrip().endswith(told), command
+    with memotherm.open(path) as mem:
+        mem.remember("Buy a boat", kind="task")
+        mem.remember("Ben owns the boat", source="extracted", tags=["people"])
+    for command in (["tasks"], ["review"], ["list"], ["status"], ["list", "--tag", "people", "--retention", "any"]):
+        app.run([*command, "--store", str(path)])
+        assert capsys.readouterr().err.rstrip().endswith("note: 1 more in narrower scopes: --include-narrower"), command
+        app.run([*command, "--store", str(path), "--project", "shop"])
+        app.run([*command, "--store", str(path), "--include-narrower"])
+        assert "more in narrower" not in capsys.readouterr().err, command
+    app.run(["events", "--store", str(path)])
+    assert capsys.readouterr().err.rstrip().endswith("note: 2 more in narrower scopes: --include-narrower")

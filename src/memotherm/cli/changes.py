@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from memotherm import Memotherm
-from memotherm.cli.memories import narrower_note
+from memotherm.cli.memories import narrower_notes
 from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import MemoryId
@@ -73,8 +73,12 @@ def conflicts(mem: Memotherm, limit: int, include_narrower: bool, keep: str | No
         archived = mem.decide(keep, why=why)
         return Output({"memories": to_json(archived)}, archived)
     found = mem.conflicts(limit, include_narrower)
-    inner = 0 if found or include_narrower else len(mem.conflicts(_COUNTED, include_narrower=True))
-    notes = [f"no memories disagree here{narrower_note(inner, _COUNTED)}"] * (not found)
+
+    def count(narrower: bool) -> int:
+        return len(mem.conflicts(_COUNTED, narrower))
+
+    none_here = not found and not include_narrower
+    notes = narrower_notes(mem, len(found), "no memories disagree here", count if none_here else None, _COUNTED)
     return Output({"conflicts": to_json(found)}, found, notes)
 
 
@@ -97,7 +101,9 @@ def tasks(
         memory = mem.finish(done or cancelled or "", "cancelled" if done is None else "done", why)
         return Output(to_json(memory), [memory])
     found = mem.tasks(limit, include_narrower)
-    inner = 0 if found or include_narrower else len(mem.tasks(_COUNTED, include_narrower=True))
-    return Output(
-        {"memories": to_json(found)}, found, [f"no task is open here{narrower_note(inner, _COUNTED)}"] * (not found)
-    )
+
+    def count(narrower: bool) -> int:
+        return len(mem.tasks(_COUNTED, narrower))
+
+    notes = narrower_notes(mem, len(found), "no task is open here", None if include_narrower else count, _COUNTED)
+    return Output({"memories": to_json(found)}, found, notes)

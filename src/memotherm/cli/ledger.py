@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from memotherm import Memory, Memotherm, NotFound
-from memotherm.cli.memories import more_note, narrower_note
+from memotherm.cli.memories import more_note, narrower_notes
 from memotherm.cli.options import located, memory_option
 from memotherm.cli.output import Output, Titled, progress_bar
 from memotherm.cli.parsing import MemoryId
@@ -47,9 +47,12 @@ def events(mem: Memotherm, include_narrower: bool, **options: Any) -> Output:  #
     """
     page = mem.events(include_narrower=include_narrower, **given(options))
     notes = more_note(page.cursor)
-    if not page.events:
-        narrower = mem.events(**given(options) | {"limit": _COUNTED}, include_narrower=True)
-        notes = [f"there are no events here{narrower_note(len(narrower), _COUNTED)}"]
+
+    def count(narrower: bool) -> int:
+        return len(mem.events(**given(options) | {"limit": _COUNTED}, include_narrower=narrower).events)
+
+    is_first = not include_narrower and not options["cursor"]
+    notes += narrower_notes(mem, len(page.events), "there are no events here", count if is_first else None, _COUNTED)
     contents = _contents(mem, [event.memory_id for event in page])
     return Output(to_json(page), [Titled(event, contents) for event in page], notes)
 

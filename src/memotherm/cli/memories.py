@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -16,12 +17,14 @@ from memotherm.cli.verbs import given, operation_options, plain
 from memotherm.model import Recall, Tier
 from memotherm.model.marks import ANCHORS, ENDS
 from memotherm.model.recall import SEARCH_COLD
-from memotherm.model.results import ScopeCount
+from memotherm.model.results import Page, ScopeCount
 from memotherm.operations.codec import to_json
 from memotherm.text.conditions import opposite, parse_condition
 from memotherm.text.content import pluralize
 
 _MOST_NAMED = 5
+#: What says which page of a list is meant, and not what is in it.
+_OF_PAGES = ("limit", "cursor", "order", "skip")
 
 
 @click.command("remember", cls=TextCommand)
@@ -187,11 +190,19 @@ def review(store: StoreOptions, **options: Any) -> Output:  # noqa: ANN401
     """
     with opened(store) as mem:
         page = mem.find(**given(options), retention="proposed")
-        filters = {name: value for name, value in given(options).items() if name not in ("limit", "cursor")}
-        wider = filters | {"retention": "proposed", "include_narrower": True}
-        inner = 0 if page.memories else mem.count(**wider)
-    nothing = [f"no proposal waits here{narrower_note(inner)}"] * (not page.memories)
-    return Output(to_json(page), [page.memories] * bool(page.memories), [*nothing, *more_note(page.cursor)])
+        notes = _narrower_of_page(mem, page, "no proposal waits here", given(options) | {"retention": "proposed"})
+    return Output(to_json(page), [page.memories] * bool(page.memories), [*more_note(page.cursor), *notes])
+
+
+def _narrower_of_page(mem: Memotherm, page: Page, nothing: str, arguments: dict[str, Any]) -> list[str]:
+    """Return the notes on narrower scopes for a page of memories: the first one of a list without these has them."""
+    filters = {name: value for name, value in arguments.items() if name not in _OF_PAGES}
+
+    def count(include_narrower: bool) -> int:
+        return mem.count(**filters | {"include_narrower": include_narrower})
+
+    is_first = not arguments.get("include_narrower") and not arguments.get("cursor")
+    return narrower_notes(mem, len(page.memories), nothing, count if is_first else None)
 
 
 @click.command("list")
@@ -236,13 +247,15 @@ def list_(
             none = ["no key matches"] * (not found_keys)
             return Output({"keys": found_keys, "cursor": cursor}, found_keys, [*none, *more_note(cursor)])
         if count:
-            of_pages = ("limit", "cursor", "order", "skip")
-            found = mem.count(**{name: value for name, value in arguments.items() if name not in of_pages})
+            found = mem.count(**{name: value for name, value in arguments.items() if name not in _OF_PAGES})
             return Output({"count": found}, [str(found)])
         page = mem.find(**arguments)
-        elsewhere = [] if page.memories else ["no memory matches", *whereabouts(mem, store, page.hint)]
+        if page.memories:
+            elsewhere = _narrower_of_page(mem, page, "", arguments)
+        else:
+            elsewhere = ["no memory matches", *whereabouts(mem, store, page.hint)]
     lines = [memory.id for memory in page] if ids else [page.memories] * bool(page.memories)
-    return Output(to_json(page), lines, [*elsewhere, *more_note(page.cursor)])
+    return Output(to_json(page), lines, [*more_note(page.cursor), *elsewhere])
 
 
 def more_note(cursor: str | None) -> list[str]:
@@ -250,10 +263,25 @@ def more_note(cursor: str | None) -> list[str]:
     return [f"more with --cursor {cursor}"] if cursor else []
 
 
-def narrower_note(count: int, most: int | None = None) -> str:
-    """Return where else something is, if it is in narrower scopes; at most `most` of it were counted."""
-    number = f"{count:,} or more" if count == most else f"{count:,}"
-    return f"; {number} in narrower scopes: --include-narrower" if count else ""
+def narrower_notes(
+    mem: Memotherm, found: int, nothing: str, count: Callable[[bool], int] | None, most: int | None = None
+) -> list[str]:
+    """Return the notes of a list on narrower scopes: how many are there, if it found none or is one of the root.
+
+    Args:
+        mem: The memory.
+        found: How many the list has found.
+        nothing: What to say if it has found none.
+        count: Returns how many there are, with or without narrower scopes; None for a list that includes these.
+        most: Where the count ends.
+    """
+    if count is None or (found and any(name != "tenant" for name, _ in mem.scope.items())):
+        return [nothing] * (not found)
+    everywhere = count(True)
+    inner = everywhere - (count(False) if found else 0)
+    number = f"{inner:,}{' or more' if everywhere == most else ''}{' more' if found else ''}"
+    told = f"{number} in narrower scopes: --include-narrower"
+    return [told] * bool(inner) if found else [f"{nothing}; {told}" if inner else nothing]
 
 
 @click.command("stale")
@@ -290,6 +318,9 @@ def status(store: StoreOptions, include_narrower: bool) -> Output:
         if current.hint:
             # None is visible, but there are some in narrower scopes: a person sees these.
             shown, inside = mem.status(include_narrower=True), mem.inspect.scopes()
+        here = sum(count.memories for count in current.tiers.values())
+        if here and not include_narrower:
+            elsewhere += narrower_notes(mem, here, "", lambda inner: mem.count(include_narrower=inner))
         metrics = metrics_json(mem.metrics())
     lines = [shown, *(["", inside] if inside else [])]
     return Output({**to_json(current), "metrics": metrics}, lines, [*current.degraded, *elsewhere])

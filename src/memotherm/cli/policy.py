@@ -80,12 +80,15 @@ def _rule_lines(read: Policy, rules: Sequence[Mapping[str, Any]], values: Mappin
     for rule in rules:
         head = Text(f"  {rule['run']:<9} ").append(f"{rule['id']:<{width}}", style="cyan")
         head.append(f"  {rule['to']:<{places}}")
-        yield row(head, Text(_told(rule, values)).append(f"  ({rule['origin']})", style="dim"))
+        told = Text(_told(rule, values))
+        yield row(head, told if rule["origin"] == read.name else told.append(f"  ({rule['origin']})", style="dim"))
 
 
 #: What the placeholders of a reason are limited by, where that is another condition, and what they stand for otherwise.
 _LIMITED_BY = {"days": ("idle",), "recent_uses": ("recent_uses", "uses"), "relevance": ("query_relevance",)}
 _OTHERWISE = {"reason": "a session needs room in hot"}
+#: The placeholders whose limit is the least value.
+_AT_LEAST = {"recent_uses", "relevance"}
 
 
 def _told(rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:
@@ -96,7 +99,8 @@ def _told(rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:
         compared = [str(table[name]) for table in rule["when"] for name in names if name in table]
         words = [text.lstrip("<>=! ").partition(",")[0].strip() for text in compared]
         found = [f"{values[word]:g}" if word in values else word.removesuffix("d") for word in words]
-        return " or ".join(dict.fromkeys(found)) or _OTHERWISE.get(placeholder[1], "some")
+        least = ["more"] * bool(found and placeholder[1] in _AT_LEAST)
+        return " or ".join([*dict.fromkeys(found), *least]) or _OTHERWISE.get(placeholder[1], "some")
 
     return _PLACEHOLDER.sub(limit, rule["why"])
 

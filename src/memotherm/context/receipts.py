@@ -41,6 +41,8 @@ def _obstacle(receipt: KeptReceipt, memory: Memory, then: Memory | None) -> Reas
         return Reason(code="later", details=(f"{memory.created_at:%Y-%m-%d %H:%M:%S}",))
     if not receipt.scope.sees(then.scope):
         return Reason(code="scope", details=(str(then.scope), str(receipt.scope)))
+    if then.retention is Retention.PROPOSED:
+        return Reason(code="proposed")
     if then.retention is not Retention.ACTIVE:
         return Reason(code="hidden", details=(str(then.retention),))
     if not then.visible_at(receipt.at):
