@@ -68,6 +68,7 @@ COMMANDS = (
     ("compact", "--dry-run"),
     ("status",),
     ("status", "--store", "scopes.db"),
+    ("conflicts", "--store", "conflicts.db"),
 )
 
 
@@ -115,6 +116,10 @@ def _write_stores() -> None:
     with _opened("scopes.db", memories=0) as mem:
         mem.scoped(project="git.example.org/acme/billing-service-europe", environment="production").remember("Rechnung")
         mem.scoped(project="git.example.org/acme/shop", user="ana").remember("The shop sells tea", tier="hot")
+    with _opened("conflicts.db", memories=2) as mem:
+        # An edit, because a memory that is remembered has an id of its own.
+        for memory_id, port in zip(_IDS, (5433, 5544), strict=False):
+            mem.update(memory_id, content=f"The database of the staging environment in Frankfurt listens on port {port}")
 
 
 @contextlib.contextmanager
