@@ -119,7 +119,8 @@ def _write_stores() -> None:
     with _opened("conflicts.db", memories=2) as mem:
         # An edit, because a memory that is remembered has an id of its own.
         for memory_id, port in zip(_IDS, (5433, 5544), strict=False):
-            mem.update(memory_id, content=f"The database of the staging environment in Frankfurt listens on port {port}")
+            said = f"The database of the staging environment in Frankfurt listens on port {port}"
+            mem.update(memory_id, content=said)
 
 
 @contextlib.contextmanager
