@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +49,25 @@ def company(count: int, path: Path, **options: object) -> Iterator[list[Peer]]:
         for peer in all_of_them:
             assert answer(peer) == "opened"
         yield all_of_them
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the C library of Windows has its own variables")
+@pytest.mark.parametrize(("given", "used"), [(None, b"1"), ("3", b"3")])
+def test_numpy_has_one_thread_unless_the_user_says_otherwise(given: str | None, used: bytes) -> None:
+    """The variable is read by a library that is written in C."""
+    code = (
+        "import ctypes, runpy, sys; sys.argv = ['memotherm', '--version']\n"
+        "try: runpy.run_module('memotherm', run_name='__main__')\n"
+        "except SystemExit: pass\n"
+        "found = ctypes.CDLL(None).getenv; found.restype = ctypes.c_char_p\n"
+        "print(found(b'OPENBLAS_NUM_THREADS'))"
+    )
+    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    told = {} if given is None else {"OPENBLAS_NUM_THREADS": given}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**kept, **told}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == repr(used)
 
 
 @pytest.mark.slow

@@ -336,15 +336,19 @@ def test_a_memory_that_is_too_long_by_itself_is_not_blamed_on_the_frame(open_mem
     assert [entry.id for entry in mem.context(budget=fits_at).included] == [memory.id]
 
 
-def test_a_memory_beyond_the_limit_of_hot_is_kept_with_that_reason(open_mem: Open) -> None:
+@pytest.mark.parametrize("priority", ["normal", "low"])
+@pytest.mark.parametrize(("limit", "most"), [("hot_max_facts", 1), ("hot_max_tokens", 55)])
+def test_a_memory_beyond_the_limit_of_hot_is_kept_with_that_reason(
+    limit: str, most: int, priority: str, open_mem: Open
+) -> None:
     """A larger budget would not bring it in, so the budget is not the reason, however small it is."""
-    mem = open_mem(settings={"hot_max_facts": 1})
-    mem.remember("The vault moves on Friday", tier="hot")
-    mem.remember("The vault is green", tier="hot")
+    mem = open_mem(settings={limit: most})
+    mem.remember("The vault moves on Friday", tier="hot", priority=priority)
+    mem.remember("The vault is green", tier="hot", priority=priority)
     for budget in (5, 45, 400):
         told = {entry.id: entry.reasons for entry in mem.context(budget=budget).left_out}
         kept = {entry.id: entry.reasons for entry in mem.receipts.list(limit=1).receipts[0].left_out}
-        assert "hot_max_facts" in {reasons[-1].code for reasons in told.values()}
+        assert limit in {reasons[-1].code for reasons in told.values()}
         assert kept == told, budget
 
 

@@ -23,7 +23,8 @@ def main() -> None:
         if concerns_nothing(arguments[1:]):
             os._exit(0)
     # The matrices are small: threads of numpy would only wait for each other, busily, on the cores that others need.
-    os.putenv("OPENBLAS_NUM_THREADS", "1")
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        os.putenv("OPENBLAS_NUM_THREADS", "1")
     if command not in ("", "agent") and not {"-h", "--help"} & set(arguments):
         from memotherm.daemon.client import run as run_in_daemon
 

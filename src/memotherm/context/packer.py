@@ -267,9 +267,9 @@ class _Packer:
         return self._no_room(Reason(code="on_pinned_overflow", details=(self.base, self.limits.budget)), empty=empty)
 
     def obstacles(self, *, empty: bool) -> dict[str, Reason]:
-        """Return the reason for each item if it is not included, by its id; only hot items are counted, which are few.
+        """Return the reason for each item if it is not included, by its id; with `empty`, nothing is included.
 
-        With `empty`, nothing is included.
+        Hot items are counted as far as the limit of their section allows, others not.
         """
         self.hot.excluded()
         found = dict.fromkeys([item.id for item in self.pinned], self._pinned_overflow(empty=empty))
@@ -278,6 +278,11 @@ class _Packer:
             own, others = group.limits()
             found |= dict.fromkeys(self._ids[section], others or self._spent(empty=empty)) | own
             found |= {item.id: low for item in self._low_items[section]}
+        if self._low is not None:
+            found |= self._low.limits()[0]
+        else:
+            low_in_hot = self._hot_group(self._low_items["hot"], list(self.hot))
+            found |= {each.item.id: each.reason for each in low_in_hot.excluded()}
         return found | dict.fromkeys(self._ids["hot"][self.limits.hot_memories :], self._too_many)
 
     def exclusions(self, included: frozenset[str]) -> Iterator[Exclusion]:
