@@ -134,6 +134,9 @@ def _turn(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:
 
 def _conclusion(told: list[str], question: str, tokenizer: str) -> str:
     """Return the sentences of a reply that answer a question best, in their order, or its first and last ones."""
+    tokens = [count_tokens(sentence, tokenizer) for sentence in told]
+    if sum(tokens) <= _CONCLUSION_TOKENS:
+        return " ".join(told)
     wanted, known = content_words(question), specifics(question)
 
     def score(position: int) -> float:
@@ -146,12 +149,11 @@ def _conclusion(told: list[str], question: str, tokenizer: str) -> str:
     chosen: list[int] = []
     left = _CONCLUSION_TOKENS
     for position in sorted(scores, key=lambda position: (-scores[position], position)):
-        tokens = count_tokens(told[position], tokenizer)
-        if not chosen and tokens > left:
+        if not chosen and tokens[position] > left:
             return _shortened(told[position], tokenizer)
-        if tokens <= left:
+        if tokens[position] <= left:
             chosen.append(position)
-            left -= tokens
+            left -= tokens[position]
     return " ".join(told[position] for position in sorted(chosen))
 
 

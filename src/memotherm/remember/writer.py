@@ -228,7 +228,6 @@ class MemoryWriter:
     def _read(self, write: _Write, forgotten: Collection[str]) -> Record | str:
         """Store a text of a past session, or let the unread turn with its id become that: it is then "read"."""
         transaction, memory = write.transaction, write.memory
-        cause = replace(write.cause, action=Action.UPDATE, rule="read", why="its statements were read")
         turn = transaction.get(memory.id)
         if turn is not None and memory.kind == UNREAD_TURN:
             return "known"
@@ -236,6 +235,7 @@ class MemoryWriter:
             return self._restore(write, forgotten)
         if turn.memory.retention is not Retention.ACTIVE:
             return "forgotten"
+        cause = replace(write.cause, action=Action.UPDATE, rule="read", why="its statements were read")
         twin = self._existing(replace(write, space=transaction.space(memory.scope)))
         if twin is not None and twin.no != turn.no:
             said = replace(cause, action=Action.FORGET, why=f"{twin.memory.id} says the same")

@@ -32,7 +32,7 @@ class PhrasePattern:
     In a phrase, `^` begins a sentence, `$` ends it, and `*` is the rest of a word.
     """
 
-    __slots__ = ("_anywhere", "_by_word", "_unspaced")
+    __slots__ = ("_anywhere", "_by_word", "_first_words", "_unspaced")
 
     def __init__(self, phrases: Iterable[str]) -> None:
         self._by_word: dict[str, list[tuple[int, str]]] = {}
@@ -53,6 +53,7 @@ class PhrasePattern:
                 self._anywhere.append(entry)
             else:
                 self._by_word.setdefault(plain.partition(" ")[0], []).append(entry)
+        self._first_words = frozenset(self._by_word)
 
     def search(self, plain: str) -> FoundPhrase | None:
         """Return the first phrase in a plain text between spaces; None if there is none."""
@@ -90,8 +91,8 @@ class PhrasePattern:
 
     def _candidates(self, plain: str) -> list[tuple[int, str]]:
         """Return the phrases that are in a text, wherever they have to stand."""
-        by_word = self._by_word
-        found = [entry for word in _words(plain) if word in by_word for entry in by_word[word] if entry[1] in plain]
+        words = _words(plain) & self._first_words
+        found = [entry for word in words for entry in self._by_word[word] if entry[1] in plain]
         found += [entry for entry in self._anywhere if entry[1] in plain]
         return found if plain.isascii() else found + [entry for entry in self._unspaced if entry[1] in plain]
 

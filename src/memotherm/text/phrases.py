@@ -231,9 +231,16 @@ def _listed_words() -> frozenset[str]:
     return frozenset[str]().union(*(words for vocabulary in _vocabularies() for words in vocabulary))
 
 
-def specifics(text: str) -> set[str]:
+def specifics(text: str) -> frozenset[str]:
     """Return the numbers, code and paths of a text, and its Latin words between other letters."""
-    return set(_SPECIFIC.findall(text))
+    return _recent_specifics(text) if len(text) <= _LONGEST_CACHED else _specifics(text)
+
+
+def _specifics(text: str) -> frozenset[str]:
+    return frozenset(_SPECIFIC.findall(text))
+
+
+_recent_specifics = functools.lru_cache(maxsize=1000)(_specifics)
 
 
 def has_name(text: str) -> bool:

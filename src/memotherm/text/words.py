@@ -118,13 +118,10 @@ def stemmed_words(text: str) -> list[str]:
 
 def each_stemmed_word(text: str) -> Iterator[str]:
     """Yield the words that `stemmed_words` returns."""
-    found = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
-    return (folded(part) for word in found for part in ((word,) if word.isascii() else _divided(word)))
-
-
-def _divided(word: str) -> list[str]:
-    """Return the runs of scripts without spaces in a word, and what stands between them."""
-    return _UNSPACED.sub(r" \g<0> ", word).split()
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    if plain.isascii():
+        return map(folded, _ASCII_WORD.findall(plain))
+    return (folded(part) for word in _WORD.findall(plain) for part in _UNSPACED.sub(r" \g<0> ", word).split())
 
 
 def plain_text(text: str) -> str:
