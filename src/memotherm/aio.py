@@ -182,6 +182,7 @@ class AsyncMemotherm(_Derived[Memotherm]):
     tasks = _off_thread(Memotherm.tasks)
     finish = _off_thread(Memotherm.finish)
     count = _off_thread(Memotherm.count)
+    kinds = _off_thread(Memotherm.kinds)
     history = _off_thread(Memotherm.history)
     events = _off_thread(Memotherm.events)
     status = _off_thread(Memotherm.status)

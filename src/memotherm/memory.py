@@ -483,6 +483,16 @@ class Memotherm(Correction, Tasks):
         store, search = self._view.listing(include_narrower=include_narrower, **filters)
         return store.count(search)
 
+    def kinds(self, *, include_narrower: bool = False, **filters: Unpack[MemoryFilters]) -> dict[str, int]:
+        """Return the kinds of the memories that `find` lists on all its pages, each with its number of memories.
+
+        Args:
+            include_narrower: Count the memories of this scope and of narrower ones, instead of those visible from it.
+            filters: As for `find`.
+        """
+        store, search = self._view.listing(include_narrower=include_narrower, **filters)
+        return store.kinds(search)
+
     def history(self, memory_id: str) -> list[Event]:
         """Return the events of a memory, oldest first; they remain after a purge."""
         return self._services.store.events(self._view.record(memory_id, purged=True))

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,47 @@ def test_a_12_hour_clock_does_not_wrap(open_page: Open) -> None:
     expect(times.first).to_have_text(re.compile("AM|PM"))
     lines = "found => found.filter((each) => each.getClientRects().length > 1).length"
     assert times.evaluate_all(lines) == 0
+
+
+#: Keeps what is written on canvases, each text with its place.
+_KEEP = """window.written = new Map();
+const fill = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  window.written.set(`${x} ${y}`, { text, x, y, width: this.measureText(text).width });
+  return fill.call(this, text, x, y);
+};"""
+
+
+@pytest.mark.parametrize(
+    ("locale", "path", "date"),
+    [
+        ("de-DE", "/?period=30d", r"\d+\. (Mai|Juni)"),
+        ("en-GB", "/?period=365d", r"[A-Z][a-z]+ 202[56]"),
+        ("en-US", "/?period=1d", r"\d+:\d\d\s[AP]M"),
+        ("en-GB", "/health", r"\d+ (May|Jun) 2026, \d\d:\d\d"),
+    ],
+)
+def test_the_dates_below_charts_are_those_of_the_reader(open_page: Open, locale: str, path: str, date: str) -> None:
+    """Not 6/1 for the first of June; on a phone, none is written over another one."""
+    page = open_page(path, locale=locale, viewport={"width": 390, "height": 844})
+    page.add_init_script(_KEEP)
+    page.reload()
+    expect(page.locator("figure canvas")).to_be_visible()
+    written = page.evaluate("[...window.written.values()]")
+    lowest = max(each["y"] for each in written)
+    dates = sorted((each for each in written if each["y"] == lowest), key=lambda each: each["x"])
+    assert len(dates) > 1
+    assert [each["text"] for each in dates if not re.fullmatch(date, each["text"])] == []
+    for one, other in pairwise(dates):
+        assert one["x"] + one["width"] / 2 < other["x"] - other["width"] / 2
+
+
+def test_the_names_of_a_table_of_numbers_have_room(open_page: Open) -> None:
+    """A session takes two lines at most beside its costs."""
+    page = open_page("/costs?price=3")
+    name = page.get_by_role("region", name="By session").locator("tbody .named").first
+    expect(name).to_be_visible()
+    assert name.evaluate("each => each.clientHeight / parseFloat(getComputedStyle(each).lineHeight)") < 2.5
 
 
 def test_the_open_panel_has_keys_and_closes_at_once(open_page: Open, mem: Memotherm) -> None:
@@ -260,6 +302,10 @@ def test_lists_are_files_views_have_names_and_choices_have_counts(open_page: Ope
         page.get_by_label("Kind").get_by_role("option", name=f"task ({mem.count(kind='task', include_narrower=True)})")
     ).to_be_attached()
     expect(page.get_by_label("Kind").get_by_role("option", name=f"rule ({rules})")).to_be_attached()
+    # The kinds are those that there are, as `remember` takes any.
+    kinds = mem.kinds(include_narrower=True)
+    options = page.get_by_label("Kind").get_by_role("option").all_inner_texts()
+    assert [text.strip() for text in options] == ["any", *(f"{kind} ({count})" for kind, count in kinds.items())]
     page.get_by_text("Views", exact=True).click()
     page.get_by_role("link", name="What is warm").click()
     expect(page.get_by_role("button", name="warm", exact=True)).to_have_attribute("aria-pressed", "true")

@@ -64,6 +64,7 @@ CALLS: Mapping[str, Json] = {
     "capture": {"content": "We have decided to keep the otter in the river"},
     "find": {"kind": "fact", "limit": 2, "since": "7d"},
     "count": {"tier": "warm"},
+    "kinds": {"tier": "warm"},
     "select": {"request": "everything about the otter"},
     "alias": {"name": "Zhang Wei", "also": "张伟"},
     "amend": {"content": "the otter lives in Rome", "why": "moved"},
@@ -166,6 +167,7 @@ WITHOUT_COMMAND = {
     "receipt", "remember_many", "capture", "full_id", "move_out_of_session", "uses", "heat", "neighbours", "recalls",
     "session_forget", "session_heard", "session_start", "session_before_turn", "session_before_tool",
     "session_context_compacted", "session_run_ended", "sent_context", "tier_history", "start", "cool", "batches",
+    "kinds",
 }  # fmt: skip
 #: What is in force before an operation.
 BEFORE: Mapping[str, Callable[[Memotherm, str], object]] = {

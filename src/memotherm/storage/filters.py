@@ -39,6 +39,12 @@ def found_count(statements: Statements, search: Search, *, in_order: bool = Fals
     return int(count)
 
 
+def found_kinds(statements: Statements, search: Search, *, in_order: bool = False) -> dict[str, int]:
+    """Return how many memories of each kind a listing has, the most frequent kind first."""
+    values, marks = _listing(statements, search, in_order=in_order)
+    return {kind: int(count) for kind, count in statements.rows_of("found_kinds", marks, **values)}
+
+
 def hidden_rows(statements: Statements, search: Search) -> list[Row]:
     """Return the rows of all memories of a search that are in no index: archived, deleted, proposed, expired."""
     values, marks = _listing(statements, search, ("where_hidden", {"now": to_micros(search.now)}))

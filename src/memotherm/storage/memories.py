@@ -16,7 +16,7 @@ from memotherm.model.clock import from_micros, to_micros
 from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED
 from memotherm.model.results import ScopeCount, TierCount
 from memotherm.storage.base import Expected, StoreBase
-from memotherm.storage.filters import found_count, found_rows
+from memotherm.storage.filters import found_count, found_kinds, found_rows
 from memotherm.storage.rows import RETENTIONS, TIERS, changes_of, event_of, scope_of, scope_row
 from memotherm.storage.selections import selected_rows
 from memotherm.storage.statements import Row, Statements
@@ -137,6 +137,11 @@ class MemoryStore(StoreBase):
         """Return how many memories a listing has, on all its pages."""
         with self._reading(once=True) as statements:
             return found_count(statements, search, in_order=self._reads_in_order(statements, search))
+
+    def kinds(self, search: Search) -> dict[str, int]:
+        """Return how many memories of each kind a listing has, on all its pages."""
+        with self._reading(once=True) as statements:
+            return found_kinds(statements, search, in_order=self._reads_in_order(statements, search))
 
     def _reads_in_order(self, statements: Statements, search: Search) -> bool:  # noqa: ARG002
         """Return whether a page is found sooner by reading the table in its own order than by an index."""

@@ -206,6 +206,8 @@ class ReadingContract(Contract):
         assert self.store.count(self.search()) == 3
         assert self.store.count(self.search(contains="o")) == 2
         assert self.store.count(self.search(spaces=())) == 0
+        assert self.store.kinds(self.search()) == {"fact": 3}
+        assert self.store.kinds(self.search(spaces=())) == {}
 
     def test_pages_tile_the_listing(self) -> None:
         """Each page begins before the last memory of the one before it."""

@@ -1,9 +1,11 @@
 // Charts over time, drawn by uPlot, with the same numbers as text for those who cannot see them.
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.module.js";
 import { toastError } from "./controls.js";
-import { number, time } from "./format.js";
+import { number, tick, time } from "./format.js";
 
 const HEIGHT = 200;
+// The most pixels of a letter below a chart, and the least between two labels.
+const LETTER = 7, BETWEEN = 12;
 let library = null;
 
 const addressOf = (file) => new URL(`vendor/${file}`, import.meta.url).href;
@@ -45,7 +47,7 @@ function options(uPlot, { series, areas, labels, width, format, onPoint }) {
   return {
     width, height: HEIGHT, legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } }, hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)] },
     scales: { x: labels ? { time: false, range: [-0.5, labels.length - 0.5] } : { time: true }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.05 : 1] } },
-    axes: [labels ? { ...axis, space: 90, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500], values: (_, places) => places.map((place) => labels[place] ?? "") } : axis, { ...axis, size: 76, values: (_, ticks) => ticks.map(format) }],
+    axes: [labels ? { ...axis, space: Math.max(...labels.map((each) => each.length)) * LETTER + BETWEEN, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500], values: (_, places) => places.map((place) => labels[place] ?? "") } : { ...axis, space: 70, values: (_, places, __, ___, step) => places.map((place) => tick(place * 1000, step)) }, { ...axis, size: 76, values: (_, ticks) => ticks.map(format) }],
     series: [{}, ...series.map(({ label, colour: name }, index) => ({
       label, stroke: colour(name), width: 1.5, fill: areas || (labels && index === 0) ? colour(name) : undefined, ...drawing(uPlot, labels, index, name),
     }))],

@@ -16,6 +16,11 @@ const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const WEEKDAY = new Intl.DateTimeFormat("en", { weekday: "long" });
 const WEEK = 7, DAY_MILLISECONDS = 86_400_000;
 
+const DAY_SECONDS = 86_400;
+// How a moment is written below a chart, by the fewest seconds between two of them.
+const TICKS = [[28 * DAY_SECONDS, { month: "short", year: "numeric" }], [DAY_SECONDS, { day: "numeric", month: "short" }], [0, { timeStyle: "short" }]]
+  .map(([least, form]) => [least, new Intl.DateTimeFormat(undefined, form)]);
+
 export const number = (value) => NUMBER.format(value);
 export const compact = (value) => COMPACT.format(value);
 export const percent = (share) => PERCENT.format(share);
@@ -24,6 +29,7 @@ export const day = (moment) => DAY.format(new Date(moment));
 // The last day on which something holds, as contexts write it: a moment at midnight ends the day before.
 export const lastDay = (moment) => new Date(new Date(moment) - 1).toISOString().slice(0, 10);
 export const clock = (moment) => CLOCK.format(new Date(moment));
+export const tick = (moment, seconds) => TICKS.find(([least]) => seconds >= least)[1].format(new Date(moment));
 export const time = (moment) => (moment ? `${day(moment)}, ${clock(moment)}` : "–");
 
 // Return by how many days a moment is after today, in the reader's zone.

@@ -187,6 +187,10 @@ ORDER BY $order
 -- found_count: How many memories a listing has. Its conditions are those of `select`.
 SELECT count(*) FROM {table memories} WHERE {own}$space {in spaces} AND $conditions
 
+-- found_kinds: How many memories of each kind a listing has. Its conditions are those of `select`.
+SELECT kind, count(*) FROM {table memories} WHERE {own}$space {in spaces} AND $conditions
+GROUP BY kind ORDER BY count(*) DESC, kind
+
 -- order_newest: An order of `find_sorted`.
 no DESC
 

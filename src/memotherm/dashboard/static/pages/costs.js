@@ -36,7 +36,7 @@ function grouped(receipts, keyOf) {
 }
 
 const columnsOf = (label, money, cell = (group) => group.id) => [
-  { name: "name", label, cell }, { name: "turns", label: "Turns", number: true, cell: (group) => number(group.turns) },
+  { name: "name", label, cell: (group) => html`<div class="named">${cell(group)}</div>` }, { name: "turns", label: "Turns", number: true, cell: (group) => number(group.turns) },
   { name: "tokens", label: "Tokens", number: true, cell: (group) => number(group.tokens) },
   { name: "share", label: "Of the budget", number: true, cell: (group) => percent(group.budget ? group.tokens / group.budget : 0) },
   { name: "saved", label: "Not repeated", number: true, cell: (group) => number(group.saved) },

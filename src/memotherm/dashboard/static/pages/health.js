@@ -90,7 +90,7 @@ function Keys() {
   const state = useLoaded(() => get("/keys"));
   return html`<section class="part"><h2>API keys</h2>
     <${Loaded} state=${state}>${({ keys }) => html`<${Table} caption="API keys" rows=${keys.map((key) => ({ ...key, id: key.name }))}
-      empty="The store has no API keys: memotherm keys create NAME --tenant TENANT makes one." columns=${[
+      empty=${html`The store has no API keys: <code>memotherm keys create NAME --tenant TENANT</code> makes one.`} columns=${[
       { name: "name", label: "Name", cell: (key) => key.name }, { name: "tenant", label: "Tenant", cell: (key) => key.tenant },
       { name: "user", label: "User", cell: (key) => key.user ?? "all" }, { name: "rights", label: "Rights", cell: (key) => (key.read_only ? "read" : "read and write") + (key.person ? ", person" : "") },
       { name: "created", label: "Created", cell: (key) => html`<${Time} at=${key.created_at} />` },

@@ -147,13 +147,16 @@ function filtersOf(params) {
   };
 }
 
-const FACETS = { kind: KINDS, priority: PRIORITIES, retention: RETENTIONS.map(([name]) => name) };
+const FACETS = { priority: PRIORITIES, retention: RETENTIONS.map(([name]) => name) };
 
-// Return how many memories each choice of a filter would show, the other filters as they are.
+// Return how many memories each choice of a filter would show, the other filters as they are; the kinds are those that there are.
 async function countsOf(given, text) {
-  const counted = async (name, value) => (await post("/memories:count", { ...(text ? containing(text, given) : given), include_narrower: true, [name]: value })).count;
-  const found = await Promise.all(Object.entries(FACETS).map(async ([name, values]) => [name, new Map(await Promise.all(values.map(async (value) => [value, await counted(name, value)])))]));
-  return Object.fromEntries(found);
+  const filters = { ...(text ? containing(text, given) : given), include_narrower: true };
+  const counted = async (name, value) => [value, (await post("/memories:count", { ...filters, [name]: value })).count];
+  const { kind, ...others } = filters;
+  const kinds = post("/memories:kinds", others);
+  const found = Object.entries(FACETS).map(async ([name, values]) => [name, new Map(await Promise.all(values.map((value) => counted(name, value))))]);
+  return { ...Object.fromEntries(await Promise.all(found)), kind: new Map(Object.entries((await kinds).kinds)) };
 }
 
 function FilterForm({ params }) {
@@ -161,8 +164,9 @@ function FilterForm({ params }) {
   const given = filtersOf(params), text = params.get("q") || "";
   const counts = useLoaded(() => (open ? countsOf(given, text) : Promise.resolve({})), [open, JSON.stringify(given), text]);
   const counted = (name, options) => options.map(([value, label]) => { const count = counts.value?.[name]?.get(value); return [value, count === undefined ? label : `${label} (${number(count)})`]; });
+  const kinds = [...new Set([...(counts.value?.kind?.keys() ?? []), ...(given.kind ? [given.kind] : [])])];
   return html`<${Popover} button="Filter and sort" label="Filters" onToggle=${setOpen}>
-  <${SelectFilter} name="kind" label="Kind" options=${counted("kind", any(KINDS))} />
+  <${SelectFilter} name="kind" label="Kind" options=${counted("kind", any(kinds))} />
   <${TextFilter} name="tag" label="Tag" />
   <${SelectFilter} name="priority" label="Priority" options=${counted("priority", any(PRIORITIES))} />
   <${SelectFilter} name="retention" label="Retention" options=${counted("retention", RETENTIONS)} fallback="active" />

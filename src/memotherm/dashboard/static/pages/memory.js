@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/htm-preact.module.js";
 import { ACTIONS, applyAction, EventRow, PRIORITIES, prioritizing, PURGE, tagsOf, undoOf } from "../changes.js";
 import { Empty, Loaded, MemoryLink, ScopeName, Tier, Time, toast } from "../controls.js";
-import { decimal, lastDay, memories, number, percent, time, titleOf, tokens, when } from "../format.js";
+import { count, decimal, lastDay, number, percent, time, titleOf, tokens, when } from "../format.js";
 import { hrefOf, navigate, useKeys } from "../route.js";
 import { change, get, readMemory, useEvents, useLoaded, useLogin, useWritable } from "../server.js";
 
@@ -72,9 +72,9 @@ function Facts({ memory }) {
     ${memory.retention !== "active" && html`<dt>Retention</dt><dd>${memory.retention} since <${Time} at=${memory.retention_since} /></dd>`}
     <dt>Scope</dt><dd><${ScopeName} scope=${memory.scope} /></dd>
     <dt>Kind and tags</dt><dd>${[memory.kind, ...memory.tags].join(", ")}</dd>
-    <dt>Uses</dt><dd>${memory.access_count ? html`${number(memory.access_count)}, ${number(memory.recent_uses)} of late, last <${Time} at=${memory.accessed_at} />` : "never used"}</dd>
+    <dt>Uses</dt><dd>${memory.access_count ? html`${number(memory.access_count)} in all, ${number(memory.recent_uses)} recent, the last <${Time} at=${memory.accessed_at} />` : "never used"}</dd>
     ${memory.access_count > 0 && html`<dt>Heat</dt><dd>${decimal(memory.heat)}, decayed to ${percent(memory.decay)} since the last use</dd>`}
-    <dt>Stored</dt><dd><${Time} at=${memory.created_at} />, from ${memory.source}, ${tokens(memory.tokens)}</dd>
+    <dt>Stored</dt><dd><${Time} at=${memory.created_at} />, source ${memory.source}, ${tokens(memory.tokens)}</dd>
     <dt>Trust</dt><dd>${memory.trust}</dd>
     ${(memory.valid_from || memory.valid_until) && html`<dt>Holds</dt><dd>${[memory.valid_from && `from ${time(memory.valid_from)}`, memory.valid_until && `until ${lastDay(memory.valid_until)}`].filter(Boolean).join(" ")}</dd>`}
     ${memory.metadata.ends && html`<dt>Condition</dt><dd>${memory.metadata.ends.when ? `until ${memory.metadata.ends.when}` : `perhaps until ${memory.metadata.ends.perhaps}: edit it to confirm`}</dd>`}
@@ -107,10 +107,10 @@ function Uses({ id, uses }) {
   const entryOf = (receipt) => [...receipt.included, ...receipt.left_out].find((entry) => entry.id === id);
   const told = (receipt) => { const entry = entryOf(receipt); return entry?.form ? `in the prompt, ${entry.form}, ${tokens(entry.tokens)}: ${entry.reason}` : `left out: ${entry?.reason ?? ""}`; };
   return html`<section aria-label="Uses"><h2>Uses</h2><p><a href=${hrefOf(["prompts"], { receipt: "last", memory: id })}>Why was it (not) in the last prompt?</a></p>
-    <h3>In prompts</h3>${uses.injected_count ? html`<p>${number(uses.injected_count)} times, last <${Time} at=${uses.last_injected_at} /></p>` : null}${uses.receipts.length ? html`<ol class="plain rows">${uses.receipts.map((receipt) => html`<li key=${receipt.number}><a href=${hrefOf(["prompts"], { receipt: receipt.number })}>${receipt.query ? titleOf(receipt.query) : "The start of a session"}</a>
+    <h3>In prompts</h3>${uses.injected_count ? html`<p>${count(uses.injected_count, "time")}, the last <${Time} at=${uses.last_injected_at} /></p>` : null}${uses.receipts.length ? html`<ol class="plain rows">${uses.receipts.map((receipt) => html`<li key=${receipt.number}><a href=${hrefOf(["prompts"], { receipt: receipt.number })}>${receipt.query ? titleOf(receipt.query) : "The start of a session"}</a>
       <div class="meta"><${Time} at=${receipt.at} /><span>${told(receipt)}</span></div></li>`)}</ol>` : html`<${Empty} title="No prompt has considered it." />`}
     <h3>Recalled</h3>${uses.recalls.length ? html`<ol class="plain rows">${uses.recalls.map((recall, index) => html`<li key=${index}>${recall.query || "(without a question)"}
-      <div class="meta"><${Time} at=${recall.at} /><span>among ${memories(recall.returned)}</span></div></li>`)}</ol>` : html`<${Empty} title="No logged recall has returned it." />`}</section>`;
+      <div class="meta"><${Time} at=${recall.at} /><span>${recall.returned === 1 ? "the only hit" : `one of ${number(recall.returned)} hits`}</span></div></li>`)}</ol>` : html`<${Empty} title="No logged recall has returned it." />`}</section>`;
 }
 
 function Neighbours({ memory }) {

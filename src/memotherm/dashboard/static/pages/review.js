@@ -17,7 +17,7 @@ function Proposal({ memory, chosen, onChoose, onChange }) {
   if (editing) return html`<li><${Editor} memory=${memory} onClose=${() => setEditing(false)} onChange=${onChange} /></li>`;
   return html`<li class="proposal">${writable && html`<input type="checkbox" aria-label=${`Choose ${name}`} checked=${chosen} onChange=${onChoose} />`}
     <div class="grow"><${MemoryLink} id=${memory.id}>${shortened(memory.content, LONGEST)}</${MemoryLink}>
-      <div class="meta"><span>${[memory.kind, ...memory.tags.map((tag) => `#${tag}`)].join(" ")}</span><span>from ${memory.source}</span><${Time} at=${memory.created_at} /><${ScopeName} scope=${memory.scope} /></div>
+      <div class="meta"><span>${[memory.kind, ...memory.tags.map((tag) => `#${tag}`)].join(" ")}</span><span>source ${memory.source}</span><${Time} at=${memory.created_at} /><${ScopeName} scope=${memory.scope} /></div>
       ${memory.supersedes && html`<div class="meta">replaces <${MemoryTitle} id=${memory.supersedes} /></div>`}</div>
     ${writable && html`<div class="row">${button(APPROVE, "primary")}<button type="button" class="small" aria-label=${`Edit ${name}`} onClick=${() => setEditing(true)}>Edit</button>${button(REJECT, "")}</div>`}</li>`;
 }
