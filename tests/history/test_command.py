@@ -209,8 +209,17 @@ def test_a_timeline_has_days_projects_and_sessions(cli: Cli, tmp_path: Path) -> 
     ]  # fmt: skip
 
 
-def test_of_an_export_only_its_program_is_named(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+def test_of_a_file_only_its_program_is_named(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
     """Other programs have files with the same ending; if none can read a file, each says why."""
+    rollout = tmp_path / "rollouts" / "rollout-2026-05-01T09-00-00-11111111-1111-1111-1111-111111111111.jsonl"
+    asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Which port has the shop?"}]}
+    lines = [{"timestamp": "2026-05-01T09:00:00Z", "type": "session_meta", "payload": {"id": "t", "cwd": "/w"}},
+             {"timestamp": "2026-05-01T09:00:00Z", "type": "response_item", "payload": asked}]  # fmt: skip
+    rollout.parent.mkdir()
+    rollout.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    for where in (rollout, rollout.parent):
+        found = cli("backfill", "--from", str(where), "--dry-run", "--json").data["found"]
+        assert [(each["source"], each["unreadable"]) for each in found] == [("codex", 0)]
     said = {
         "uuid": "p",
         "sender": "human",

@@ -120,7 +120,6 @@ class Backfill:
         )  # fmt: skip
         # The prompts of a session that was read are known, also when its transcript is gone.
         deleted = DeletedSessions({state.get("session", "") for state in self._read.values()})
-        self._is_file = wanted.path is not None and wanted.path.is_file()
         variables, folder = environment() if environ is None else environ, home or Path.home()
         for source in (*sources.values(), deleted):
             self._list(source, source.roots(variables, folder) if wanted.path is None else [wanted.path])
@@ -138,9 +137,10 @@ class Backfill:
 
     @property
     def found(self) -> list[Found]:
-        """What was found, by program; of one file, that of the programs which could read it."""
-        found = [found for _, found, _ in self._unread]
-        return [each for each in found if each.sessions or not each.unread] or found if self._is_file else found
+        """What was found, by program, without programs whose files are those that another program could read."""
+        read = {each.path for _, found, unread in self._unread if found.sessions for each in unread}
+        listed = ((found, {each.path for each in unread}) for _, found, unread in self._unread)
+        return [found for found, paths in listed if found.sessions or not paths or not paths <= read]
 
     @property
     def entries(self) -> int:
