@@ -186,7 +186,8 @@ class Memotherm(Correction, Tasks):
 
         Args:
             trust: Who stands behind what is written; None: as before.
-            name: Whom the ledger names as the actor of changes; if empty, the agent or the user of the scope.
+            name: Whom the ledger names as the actor of changes; if empty, the agent or the user of the scope, or else
+                person or agent.
         """
         return self._of(self._view.by(self._view.trust if trust is None else Trust.of(trust), name))
 

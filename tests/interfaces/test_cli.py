@@ -286,6 +286,18 @@ def test_why_says_whether_a_memory_was_in_a_prompt_and_what_would_change_that(
     assert "there are no events here; 1 in narrower scopes: --include-narrower" in capsys.readouterr().err
 
 
+def test_what_a_person_does_in_the_terminal_is_by_a_person(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Or by the user of the scope; what a program does by the library is by an agent."""
+    path = tmp_path / "agent.db"
+    with memotherm.open(path) as mem:
+        memory = mem.remember("The dock is open")
+    for arguments in (["move", memory.id, "hot"], ["remember", "Ana paints the dock", "--user", "ana"]):
+        app.run([*arguments, "--store", str(path)])
+    capsys.readouterr()
+    app.run(["events", "--include-narrower", "--store", str(path), "--json"])
+    assert [event["actor"] for event in json.loads(capsys.readouterr().out)["events"]] == ["ana", "person", "agent"]
+
+
 def test_lists_at_the_root_say_what_narrower_scopes_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """Nothing here is not nothing at all; filters hold there as well."""
     path = tmp_path / "agent.db"

@@ -160,7 +160,8 @@ class View(Queries):
     @property
     def actor(self) -> str:
         """Who the ledger says has asked for a change."""
-        return self.caller.name or self.scope.agent or self.scope.user or "agent"
+        named = self.caller.name or self.scope.agent or self.scope.user
+        return named or ("person" if self.trust is Trust.PERSON else "agent")
 
     def cause(self, action: Action, why: str = "") -> Cause:
         """Return the cause of a change that is asked for now, if neither reason nor actor says what was forgotten."""
