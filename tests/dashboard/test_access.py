@@ -59,6 +59,9 @@ def test_the_data_of_the_first_page_is_asked_for_while_its_modules_load(open_pag
         page.goto(address, wait_until="commit")
     first = ["attention", "login", "receipts?limit=1&entries=false", "scopes", "status?include_narrower=true"]
     assert sorted(each for each in asked if each in first) == first
+    # What the first response shows until they are there.
+    expect(page.get_by_role("heading", name="Memotherm")).to_be_visible()
+    expect(page.get_by_role("progressbar", name="Loading")).to_be_visible()
     held[0].continue_()
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
     expect(page.locator("main .loading")).to_have_count(0)
@@ -116,13 +119,20 @@ def test_a_key_logs_in_and_a_read_only_one_offers_no_changes(tmp_path: Path, ope
 
 
 def test_the_token_of_the_address_logs_one_browser_in(mem: Memotherm, open_page: Open) -> None:
-    """It leaves the address at once, a reload keeps the login, and a second browser is asked for a key."""
+    """It leaves the address at once, a reload keeps the login of a person, and a second browser is asked for a key."""
     with served(mem, require_keys=True, token="once") as address:
         page = open_page("/memories?token=once", at=address)
         expect(page.get_by_role("heading", name="Memories")).to_be_visible()
         assert "once" not in page.url
         page.reload()
         expect(page.get_by_role("heading", name="Memories")).to_be_visible()
+        # What is done after such a login is done by a person, and what a program did by an agent.
+        memory = mem.scoped(project="dock").remember("The dock is open")
+        page.goto(f"{address}/#/memory/{memory.id}")
+        page.get_by_role("button", name="Pin", exact=True).click()
+        history = page.get_by_role("region", name="History")
+        expect(history.get_by_role("listitem").filter(has_text="Stored")).to_contain_text("by agent")
+        expect(history.get_by_role("listitem").filter(has_text="pinned")).to_contain_text("by person")
         second = open_page("/?token=once", at=address, expected=(401,))
         expect(second.get_by_role("alert").first).to_contain_text(
             "This login link is wrong, was used before, or has ended"
@@ -130,3 +140,4 @@ def test_the_token_of_the_address_logs_one_browser_in(mem: Memotherm, open_page:
         expect(second.get_by_label("API key")).to_be_visible()
         page.context.close()
         second.context.close()
+        mem.scoped(project="dock").erase()
