@@ -55,17 +55,23 @@ _STYLE = """
 """
 
 
-def in_terminal(command: str, home: str, env: Mapping[str, str] | None = None, folder: Path | None = None) -> str:
-    """Run a command in a pseudo-terminal, and return what it prints on standard output, with its colours."""
+def in_terminal(
+    command: str, home: str, env: Mapping[str, str] | None = None, folder: Path | None = None, *, notes: bool = False
+) -> str:
+    """Run a command in a pseudo-terminal, and return what it prints on standard output, with its colours.
+
+    With `notes`, what it prints on standard error is among it.
+    """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
     env = {"HOME": home, "MEMOTHERM_HOME": home, "PATH": os.environ["PATH"], **(env or {}), "TERM": "xterm-256color"}
     arguments = [sys.executable, "-m", *shlex.split(command, comments=True)]
     env["COLORTERM"] = "truecolor"
-    done = subprocess.run(arguments, check=False, stdout=slave, stderr=subprocess.PIPE, env=env, cwd=folder or home)  # noqa: S603
+    errors = slave if notes else subprocess.PIPE
+    done = subprocess.run(arguments, check=False, stdout=slave, stderr=errors, env=env, cwd=folder or home)  # noqa: S603
     os.close(slave)
     if done.returncode:
-        raise SystemExit(done.stderr.decode())
+        raise SystemExit((done.stderr or b"").decode() or f"{command} failed")
     with os.fdopen(master, "rb") as terminal:
         return terminal.read1(100_000).decode().replace("\r\n", "\n")
 

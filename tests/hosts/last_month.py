@@ -36,13 +36,15 @@ _LABEL = "In a terminal: memotherm is installed, past sessions are stored, and t
 
 
 def dated_back(home: Path, days: int) -> None:
-    """Move the times in the transcripts of both programs some days back."""
+    """Move the times in the transcripts of both programs, and of the files, some days back."""
     today = datetime.now(UTC)
+    changed = (today - timedelta(days=days)).timestamp()
     for path in [*(home / ".claude" / "projects").rglob("*.jsonl"), *(home / ".codex" / "sessions").rglob("*.jsonl")]:
         text = path.read_text("utf-8")
         for day in (today - timedelta(days=1), today):
             text = text.replace(f'"{day:%Y-%m-%d}T', f'"{day - timedelta(days=days):%Y-%m-%d}T')
         path.write_text(text, "utf-8")
+        os.utime(path, (changed, changed))
 
 
 def past_sessions(home: Path, folder: Path, env: Mapping[str, str], port: int) -> None:
@@ -60,10 +62,10 @@ def past_sessions(home: Path, folder: Path, env: Mapping[str, str], port: int) -
 def first_day(home: Path, folder: Path, env: Mapping[str, str], port: int) -> list[list[tuple[str, list[Text]]]]:
     """Return the commands of the first day with the lines that they print, and what the first prompt is sent with."""
 
-    def shown(command: str) -> tuple[str, list[Text]]:
-        return command, list(Text.from_ansi(in_terminal(command, str(home), env, folder)).split("\n"))
+    def shown(command: str, *, notes: bool = False) -> tuple[str, list[Text]]:
+        return command, list(Text.from_ansi(in_terminal(command, str(home), env, folder, notes=notes)).split("\n"))
 
-    installed = [shown("memotherm install claude-code"), shown("memotherm backfill --yes")]
+    installed = [shown("memotherm install claude-code", notes=True), shown("memotherm backfill --yes")]
     patient(home / ".claude" / "settings.json")
     session = ClaudeCode(folder, env)
     injected = session.ask(_ASKED)
