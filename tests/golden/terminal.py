@@ -64,6 +64,7 @@ COMMANDS = (
     ("receipts",),
     ("why", "Datenbankserver"),
     ("why", "frozen"),
+    ("timeline",),
     ("policy", "show"),
     ("compact", "--dry-run"),
     ("status",),

@@ -320,5 +320,8 @@ def test_lists_at_the_root_say_what_narrower_scopes_hold(tmp_path: Path, capsys:
         app.run([*command, "--store", str(path), "--project", "shop"])
         app.run([*command, "--store", str(path), "--include-narrower"])
         assert "more in narrower" not in capsys.readouterr().err, command
+    app.run(["recall", "who paints the dock?", "--kind", "rule", "--store", str(path)])
+    left_out = "left out: 1 memory of narrower scopes; --include-narrower searches them"
+    assert capsys.readouterr().err == f"note: no memory matches\nnote: {left_out}\n"
     app.run(["events", "--store", str(path)])
     assert capsys.readouterr().err.rstrip().endswith("note: 2 more in narrower scopes: --include-narrower")

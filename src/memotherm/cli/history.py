@@ -235,8 +235,12 @@ def timeline(mem: Memotherm, since: str, until: str | None) -> Output:
     return Output({"activities": to_json(found)}, _days(found), ["nothing was stored then"] * (not found))
 
 
-def _days(found: list[Activity]) -> Iterator[str]:
+def _days(found: list[Activity]) -> Iterator[object]:
     """Yield the lines of a timeline: each day once, each project of a day once."""
+    from rich.text import Text
+
+    from memotherm.cli.formatting import row
+
     day = project = None
     for activity in found:
         if activity.day != day:
@@ -245,4 +249,5 @@ def _days(found: list[Activity]) -> Iterator[str]:
         if activity.project != project:
             project = activity.project
             yield f"  {project or 'no project'}"
-        yield f"    {activity}"
+        span, _, told = str(activity).partition(" ")
+        yield row(Text(f"    {span:<11}"), Text(told))

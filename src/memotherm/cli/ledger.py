@@ -102,7 +102,7 @@ def undo(mem: Memotherm, events: tuple[int, ...], batch: str | None, run: bool, 
 
 
 @click.command("receipts")
-@operation_options("receipts")
+@operation_options("receipts", defaults={"limit": 5})
 @click.option(
     "--memory", metavar="ID", type=MemoryId(),
     help="Say for each context why this memory was in it or not.",

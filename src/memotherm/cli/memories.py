@@ -110,7 +110,18 @@ def recall(store: StoreOptions, include_cold: bool, tiers: tuple[str, ...], **op
         found = mem.recall(tiers=searched, **given(options))
         in_cold = [found.hint.replace(SEARCH_COLD, "(--include-cold)")] if SEARCH_COLD in found.hint else []
         elsewhere = in_cold or ([] if found.hits else whereabouts(mem, store, found.hint))
+        if not found.hits and not elsewhere and not options["include_narrower"]:
+            elsewhere = _not_searched(mem)
     return recalled(found, options["limit"], elsewhere)
+
+
+def _not_searched(mem: Memotherm) -> list[str]:
+    """Return the note on how many memories a search from the root has left out."""
+    if _is_below_root(mem):
+        return []
+    left_out = mem.count(include_narrower=True) - mem.count()
+    memories = pluralize(left_out, "memory")
+    return [f"left out: {memories} of narrower scopes; --include-narrower searches them"] * bool(left_out)
 
 
 def recalled(found: Recall, limit: int, elsewhere: list[str] | None = None) -> Output:
@@ -118,7 +129,11 @@ def recalled(found: Recall, limit: int, elsewhere: list[str] | None = None) -> O
     none = [*["no memory matches"] * (not found.hits), *(elsewhere or [])]
     promoted = [f"{memory_id} moved to hot" for memory_id in found.promoted]
     data = {**to_json(found), "limit": limit}
-    lines = [*found.hits, *(["", "Pinned:", *found.pinned] if found.pinned else [])]
+    lines = [
+        *found.hits,
+        *([""] if found.hits and found.pinned else []),
+        *(["Pinned:", *found.pinned] if found.pinned else []),
+    ]
     return Output(data, lines, [*none, *found.degraded, *promoted])
 
 
@@ -275,13 +290,17 @@ def narrower_notes(
         count: Returns how many there are, with or without narrower scopes; None for a list that includes these.
         most: Where the count ends.
     """
-    if count is None or (found and any(name != "tenant" for name, _ in mem.scope.items())):
+    if count is None or (found and _is_below_root(mem)):
         return [nothing] * (not found)
     everywhere = count(True)
     inner = everywhere - (count(False) if found else 0)
     number = f"{inner:,}{' or more' if everywhere == most else ''}{' more' if found else ''}"
     told = f"{number} in narrower scopes: --include-narrower"
     return [told] * bool(inner) if found else [f"{nothing}; {told}" if inner else nothing]
+
+
+def _is_below_root(mem: Memotherm) -> bool:
+    return any(name != "tenant" for name, _ in mem.scope.items())
 
 
 @click.command("stale")
