@@ -15,7 +15,7 @@ from rich.text import Text
 from memotherm.cli.output import Titled, printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
 from memotherm.model.actions import Action
-from memotherm.model.marks import ENDED_BY, SUPERSEDED_BY, doubtful_parts, ends_of
+from memotherm.model.marks import ENDED_BY, FILE_MARKS, SUPERSEDED_BY, doubtful_parts, ends_of, files_about
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
 from memotherm.model.reports import Status
 from memotherm.model.results import Conflict, Move, ScopeCount
@@ -42,6 +42,8 @@ _MOST_CHARS = 2_000
 #: The most columns of a content in a list, and of one beside an event or a reason.
 _LISTED = 160
 _FIRST_WORDS = 60
+#: The most files that are named of those that a memory is about.
+_MOST_FILES = 3
 
 
 class _Console(Console):
@@ -145,7 +147,9 @@ def line_of(
             head, texts = _dated(value, ids), [_content(value, _whole(value))]
         case Hit():
             head = _dated(value.memory, ids).append(f"  {value.score:4.2f}", style="bold")
-            texts = [_content(value.memory, _whole(value.memory)), Text(f"why: {value.why}", style="dim")]
+            content = _content(value.memory, _whole(value.memory))
+            content.append(f"  {FILE_MARKS[value.files]}" if value.files in FILE_MARKS else "", style="magenta")
+            texts = [content, Text(f"why: {value.why}", style="dim")]
         case Event():
             head, texts = _event(value, ids, (contents or {}).get(value.memory_id, ""))
         case Move():
@@ -210,6 +214,9 @@ def _content(memory: Memory, shown: str) -> Text:
     text.append(_condition(memory), style="magenta")
     if doubtful_parts(memory):
         text.append("  perhaps outdated", style="magenta")
+    if files := files_about(memory):
+        more = f" and {len(files) - _MOST_FILES} more" if len(files) > _MOST_FILES else ""
+        text.append(f"  about {', '.join(files[:_MOST_FILES])}{more}", style="cyan")
     for tag in memory.tags:
         text.append(f"  #{tag}", style="green")
     return text

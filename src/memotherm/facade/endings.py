@@ -15,15 +15,11 @@ from memotherm.errors import InvalidInput, MemothermError
 from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.model import Hit, Memory, Priority, Tier
 from memotherm.model.actions import Action
-from memotherm.model.marks import ANCHORS, ENDS, ON_BRANCH, ends_of
+from memotherm.model.marks import ANCHORS, ENDS, FILE_MARKS, ON_BRANCH, ends_of
 from memotherm.model.reasons import Reason
 from memotherm.recall.recaller import Found
 from memotherm.remember.draft import LONGEST_TAG, Draft
 from memotherm.text.conditions import Condition, parse_condition
-
-#: What a context says about a memory whose files are not what they were.
-_MARKS = {"changed": "file changed since", "gone": "file gone since"}
-
 
 #: What is work in progress, and not a fact about the project.
 _IN_PROGRESS = ("message", "task", "context")
@@ -173,14 +169,14 @@ class Endings:
         It leaves hot when they have changed in the main branch.
         """
         state = self.files_of(memory)
-        if state not in _MARKS:
+        if state not in FILE_MARKS:
             return ""
         if memory.tier is Tier.HOT and memory.priority is not Priority.PINNED and self._has_changed_for_good(memory):
             view = self._view
-            cause = replace(view.cause(Action.MOVE), rule="anchors", why=_MARKS[state])
+            cause = replace(view.cause(Action.MOVE), rule="anchors", why=FILE_MARKS[state])
             with suppress(MemothermError):
                 view.services.changes.move(view.scope, memory.id, Tier.WARM, cause)
-        return _MARKS[state]
+        return FILE_MARKS[state]
 
     def _has_changed_for_good(self, memory: Memory) -> bool:
         """Return whether the files of a memory have changed in the last commit of the main branch, checked out here.
@@ -193,7 +189,7 @@ class Endings:
         commit = repository.settled() if repository else None
         if repository is None or commit is None:
             return False
-        return state_of(memory.metadata[ANCHORS], self._here, repository.committed(commit)) in _MARKS
+        return state_of(memory.metadata[ANCHORS], self._here, repository.committed(commit)) in FILE_MARKS
 
     def callbacks(self, *, current: bool) -> Checks:
         """Return what a request for a context takes; nothing for one about the past, or without a folder."""
@@ -234,7 +230,7 @@ class Endings:
         return replace(hit, memory=memory, files=self.files_of(memory))
 
     def _is_less_fit(self, hit: Hit) -> bool:
-        return hit.files in _MARKS or bool(self._other_branch(hit.memory))
+        return hit.files in FILE_MARKS or bool(self._other_branch(hit.memory))
 
     @functools.cached_property
     def _here(self) -> Workspace:

@@ -19,6 +19,8 @@ PERHAPS_OUTDATED = "perhaps-outdated"
 ENDS, ENDED_BY = "ends", "ended_by"
 #: The entry of a memory's metadata with the files that it is about.
 ANCHORS = "anchors"
+#: What is said about a memory whose files are not what they were.
+FILE_MARKS = {"changed": "file changed since", "gone": "file gone since"}
 #: The entry of a memory's metadata with the branch that it is about: `name`, `place`, and the `tip` when it was stored.
 ON_BRANCH = "on_branch"
 
@@ -39,6 +41,16 @@ def ends_of(memory: Memory) -> Mapping[str, Any]:
     """Return the condition that ends a memory, with what it is checked by; empty if there is none."""
     named = memory.metadata.get(ENDS)
     return named if isinstance(named, Mapping) else {}
+
+
+def files_about(memory: Memory) -> list[str]:
+    """Return the files that a memory is about, each with its first and last line if it is about some lines."""
+    named, found = memory.metadata.get(ANCHORS), list[str]()
+    for anchor in named if isinstance(named, list) else []:
+        if isinstance(anchor, Mapping) and isinstance(anchor.get("path"), str):
+            lines = anchor.get("lines")
+            found.append(f"{anchor['path']}:{'-'.join(map(str, lines))}" if isinstance(lines, list) else anchor["path"])
+    return found
 
 
 #: The metadata keys of a message's author.
