@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -28,9 +30,9 @@ class _Interrupt:
     That is when a function begins, and when a function in C has returned.
     """
 
-    def __init__(self, moment: int, code: str = "") -> None:
+    def __init__(self, moment: int, code: str) -> None:
         self._left = moment
-        self._code = f"{_STORAGE}{code}"
+        self._code = code
         #: Where it was raised; None if the call ended before.
         self.place: str | None = None
 
@@ -53,7 +55,9 @@ class _Interrupt:
                 raise KeyboardInterrupt
 
 
-def _interrupted_everywhere(call: Callable[[], object], holds: Callable[[str], None], step: int, code: str = "") -> int:
+def _interrupted_everywhere(
+    call: Callable[[], object], holds: Callable[[str], None], step: int, code: str = _STORAGE
+) -> int:
     """Interrupt a call at every `step`-th moment in some code, and see what holds after each; return their number."""
     for count in range(10_000):
         interrupt = _Interrupt(count * step, code)
@@ -95,6 +99,28 @@ def test_an_interrupt_at_any_moment_leaves_the_store_usable(open_mem: Open, tmp_
         assert _interrupted_everywhere(call, holds, step if store_kind == "sqlite" else 5 * step) > 3
     listed = {memory.content for memory in mem.find(limit=1000)}
     assert set(stored) <= listed
+
+
+@pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)
+def test_an_interrupt_inside_of_a_lock_leaves_it_to_the_other_threads(open_mem: Open, tmp_path: Path) -> None:
+    """The thread that writes, and whoever waits for a connection, need the same locks."""
+    mem = open_mem(tmp_path / "memory.db", settings={"busy_timeout_ms": 2000})
+    first = mem.remember("otter 1 swims in river 3").id
+
+    def holds(place: str) -> None:
+        other = threading.Thread(target=lambda: mem.remember(f"badger after {place}"), daemon=True)
+        other.start()
+        other.join(30)
+        assert not other.is_alive(), place
+
+    def reads_and_writes() -> None:
+        # A wait that Ctrl-C ends may be without its lock.
+        with suppress(RuntimeError):
+            mem.recall("otter")
+            mem.pin(mem.get(first).id)
+
+    assert _interrupted_everywhere(reads_and_writes, holds, 1, threading.__file__) > 3
+    assert mem.check() == []
 
 
 @pytest.mark.slow
@@ -148,7 +174,7 @@ def test_a_projection_that_was_interrupted_on_its_way_back_is_read_again(
         assert len(store.search_vector(mem._view.seen(), embedder.embed(["otter"])[0], 30)) == 20, place
         assert mem.check() == [], place
 
-    assert _interrupted_everywhere(older_after_newer, holds, 2, "/sqlite/band") > 10
+    assert _interrupted_everywhere(older_after_newer, holds, 2, f"{_STORAGE}/sqlite/band") > 10
 
 
 @pytest.mark.sqlite

@@ -141,7 +141,7 @@ def counted(store: SqliteStore) -> dict[str, int]:
 
 def waiting(store: SqliteStore) -> int:
     """Return how many jobs wait."""
-    return sum(not job.answer.cancelled() for job in store._writer._jobs)
+    return sum(not job.answer._begun.locked() for job in store._writer._jobs)
 
 
 def _await(condition: Callable[[], bool]) -> None:

@@ -13,7 +13,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
@@ -53,11 +52,44 @@ class UnwrittenEntry(NamedTuple):
     tenant: str | None = None
 
 
+class Answer:
+    """The result or the error of a job, for which its caller waits.
+
+    Its locks are written in C: Ctrl-C in the Python of a `Future` or of a condition would leave its lock taken.
+    """
+
+    def __init__(self) -> None:
+        #: Taken by the thread that runs the job, or by the caller who gives up.
+        self._begun = threading.Lock()
+        #: Held until the job has ended.
+        self._waiting = threading.Lock()
+        self._waiting.acquire()
+        self._result: Any = None
+        self._error: BaseException | None = None
+
+    def begin(self) -> bool:
+        """Run the job, or give it up; return False if the other was done before."""
+        return self._begun.acquire(blocking=False)
+
+    def set(self, result: Any = None, error: BaseException | None = None) -> None:  # noqa: ANN401 - of any job
+        """Let the caller go on."""
+        self._result, self._error = result, error
+        self._waiting.release()
+
+    def wait(self) -> Any:  # noqa: ANN401 - of any job
+        """Return the result, or raise the error, as soon as the job has ended."""
+        with self._waiting:
+            pass
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
 class Job(NamedTuple):
     """A function of a transaction, and the answer that its caller waits for."""
 
     call: Callable[[Any], Any]
-    answer: Future[Any]
+    answer: Answer
 
 
 #: Returns the context in which a transaction that has written some entries is committed.
@@ -80,8 +112,10 @@ class Writer:
         self._jobs: deque[Job] = deque()
         self._entries: list[UnwrittenEntry] = []
         self._uses = UnwrittenUses()
-        #: Held while the queue changes; notified when there is work, or an attempt to write entries has ended.
-        self._changed = threading.Condition()
+        #: Held while the queue changes. Of the condition itself, Ctrl-C could interrupt the Python that takes it.
+        self._lock = threading.RLock()
+        #: Notified when there is work, or an attempt to write entries has ended.
+        self._changed = threading.Condition(self._lock)
         #: Held while a transaction runs, by the thread or by a caller that writes without it.
         self._turn = threading.RLock()
         #: The snapshots that begin, while no entries are committed, and whether entries are committed.
@@ -110,8 +144,8 @@ class Writer:
 
         Interrupting the caller cancels a job that has not begun; otherwise it is committed.
         """
-        job = Job(call, Future())
-        with self._changed:
+        job = Job(call, Answer())
+        with self._lock:
             self._require_open()
             self._jobs.append(job)
             started = self._start()
@@ -119,15 +153,15 @@ class Writer:
         if not started:
             self._work_here()
         try:
-            result: Result = job.answer.result()
+            result: Result = job.answer.wait()
         except BaseException:
-            job.answer.cancel()
+            job.answer.begin()
             raise
         return result
 
     def add(self, entry: UnwrittenEntry) -> None:
         """Let an entry be written soon."""
-        with self._changed:
+        with self._lock:
             self._require_open()
             if not self._entries:
                 self._due = time.monotonic() + _DELAY
@@ -148,7 +182,7 @@ class Writer:
         """Write the entries that wait, unless jobs are running; those that a busy store does not take go on waiting."""
         if not self._entries or self._failed or self._occupied or not self._process.current or self.is_held:
             return
-        with self._changed:
+        with self._lock:
             self._wanted += 1
             wanted = self._wanted
             started = self._start()
@@ -190,39 +224,39 @@ class Writer:
             return
         beginning = _Beginning()
         try:
-            with self._changed:
+            with self._lock:
                 self._changed.wait_for(lambda: not self._committing_entries)
                 self._beginning.add(beginning)
             yield self._uses
         finally:
-            with self._changed:
+            with self._lock:
                 self._beginning.discard(beginning)
                 if self._committing_entries:
                     self._changed.notify_all()
 
     def forget(self, spaces: Collection[int]) -> None:
         """Drop the entries of some spaces; the transaction that erases their log calls it."""
-        with self._changed:
+        with self._lock:
             self._keep([entry for entry in self._entries if entry.entry.space not in spaces])
 
     def stop(self) -> None:
         """Write what waits and end the thread; the next job starts another."""
         if not self._process.current:
             return
-        with self._changed:
+        with self._lock:
             self._stopping = True
             thread = self._thread
             self._changed.notify_all()
         if thread is not None and thread is not threading.current_thread():
             thread.join(_PATIENCE)
-        with self._changed:
+        with self._lock:
             self._stopping = False
         self._failed = False
         self._work_here()
 
     def close(self) -> None:
         """Answer the jobs that wait, write the entries, and accept no more."""
-        with self._changed:
+        with self._lock:
             self._closed = True
         self.stop()
         deadline = time.monotonic() + _PATIENCE
@@ -232,7 +266,7 @@ class Writer:
         if self._entries and self._process.current:
             why = "it could not be written" if self._failed else "the store is busy"
             _log.warning("%d entries of the recall log of %s are lost: %s", len(self._entries), self._name, why)
-            with self._changed:
+            with self._lock:
                 self._drop(list(self._entries))
 
     def _require_open(self) -> None:
@@ -259,7 +293,7 @@ class Writer:
     def _work_here(self) -> None:
         """Write what waits in the caller's thread."""
         while True:
-            with self._changed:
+            with self._lock:
                 if not self._jobs and not self._entries:
                     return
                 batch = self._taken()
@@ -269,7 +303,7 @@ class Writer:
 
     def _next(self) -> tuple[list[Job], int] | None:
         """Wait for work; return None if the thread is to end."""
-        with self._changed:
+        with self._lock:
             idle_at = time.monotonic() + _IDLE
             while not self._jobs:
                 now = time.monotonic()
@@ -285,14 +319,14 @@ class Writer:
     def _taken(self) -> tuple[list[Job], int]:
         """Return the jobs of the next transaction, and how often a caller has asked for the entries."""
         jobs = [self._jobs.popleft() for _ in range(min(len(self._jobs), _MOST_JOBS))]
-        return [job for job in jobs if job.answer.set_running_or_notify_cancel()], self._wanted
+        return [job for job in jobs if job.answer.begin()], self._wanted
 
     def _run_batch(self, jobs: list[Job], wanted: int) -> None:
         entries: list[UnwrittenEntry] = []
         try:
             with self.held(log_only=not jobs):
                 # Not before its turn: whoever had it may have written them.
-                with self._changed:
+                with self._lock:
                     entries = list(self._entries)
                 if jobs or entries:
                     self._execute(jobs, entries, self._committing)
@@ -305,21 +339,21 @@ class Writer:
                 _log.warning("the uses of recalls cannot be counted until the store can be written: %s", exc)
             self._reported = True
         except Exception as exc:  # noqa: BLE001 - no caller waits for the entries
-            with self._changed:
+            with self._lock:
                 self._drop(entries)
             unexpected = not isinstance(exc, StoreError)
             _log.warning("%d entries of the recall log are lost: %s", len(entries), exc, exc_info=unexpected)
         else:
             self._reported = False
         finally:
-            with self._changed:
+            with self._lock:
                 self._attempted = wanted
                 self._changed.notify_all()
 
     def _hold(self, holder: int | None, occupied: bool) -> None:
         self._holder = holder
         if occupied != self._occupied:
-            with self._changed:
+            with self._lock:
                 self._occupied = occupied
                 self._changed.notify_all()
 
@@ -335,16 +369,16 @@ class Writer:
             yield
             return
         try:
-            with self._changed:
+            with self._lock:
                 self._committing_entries = True
                 # A snapshot whose beginning was interrupted may notify nobody.
                 while self._beginning:
                     self._changed.wait(_RETRY)
             yield
-            with self._changed:
+            with self._lock:
                 self._remove(entries)
         finally:
-            with self._changed:
+            with self._lock:
                 self._committing_entries = False
                 self._changed.notify_all()
 

@@ -199,8 +199,10 @@ class Pool:
         self._connect = connect
         #: The connections in use, as long as their users live: one that was interrupted may not give its own back.
         self._lent: WeakSet[Lent | _Connecting] = WeakSet()
-        #: Held while the connections change; notified when one is given back.
-        self._changed = threading.Condition()
+        #: Held while the connections change. Of the condition itself, Ctrl-C could interrupt the Python that takes it.
+        self._lock = threading.RLock()
+        #: Notified when one is given back.
+        self._changed = threading.Condition(self._lock)
         #: In the order in which they were taken back.
         self.idle: deque[Lent] = deque()
         self._closed = False
@@ -213,7 +215,7 @@ class Pool:
         if self._closed:
             raise StoreClosed(f"{self._name} is closed: open it again")
         connecting, deadline = _Connecting(), time.monotonic() + timeout
-        with self._changed:
+        with self._lock:
             while len(self._lent) >= self._size:
                 if time.monotonic() >= deadline:
                     cure = "try again, or raise the setting postgres_pool_size"
@@ -235,7 +237,7 @@ class Pool:
         """Take back a connection whose transaction has ended, or whose commit was sent."""
         lent.idle_since = time.monotonic()
         usable = lent.usable
-        with self._changed:
+        with self._lock:
             self._lent.discard(lent)
             if usable:
                 self.idle.append(lent)

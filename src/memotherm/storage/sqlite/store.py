@@ -7,7 +7,6 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
@@ -46,7 +45,7 @@ from memotherm.storage.sqlite.transaction import ERASURE_KEY, INDEXES, LOG, Sqli
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Identity, Prefetch, RecallEntry, Scores, Search, TextMatches
-from memotherm.storage.writer import Committing, Job, UnwrittenEntry
+from memotherm.storage.writer import Answer, Committing, Job, UnwrittenEntry
 
 _log = logging.getLogger(__name__)
 
@@ -118,18 +117,18 @@ class SqliteStore(Store):
 
     def _execute(self, jobs: Sequence[Job], entries: Sequence[UnwrittenEntry], committing: Committing) -> None:
         """Write entries of the log and run jobs in one transaction."""
-        log = Job(lambda statements: self._write_log(statements, entries), Future())
+        log = Job(lambda statements: self._write_log(statements, entries), Answer())
         jobs = [log, *jobs] if entries else jobs
         try:
             transaction = self._connections.transaction(self._count_uses, committing(entries), log_only=jobs == [log])
             with transaction as statements:
                 answers = [self._answer(statements, job, alone=len(jobs) == 1) for job in jobs]
         except BaseException as exc:  # noqa: BLE001 - the callers get it
-            answers = [functools.partial(job.answer.set_exception, exc) for job in jobs]
+            answers = [functools.partial(job.answer.set, error=exc) for job in jobs]
         for answer in answers:
             answer()
         if entries:
-            log.answer.result()  # raises its error
+            log.answer.wait()  # raises its error
 
     def _answer(self, statements: SqliteStatements, job: Job, *, alone: bool) -> Callable[[], None]:
         """Run a job so that its failure takes back nothing else, and return what gives its caller the answer.
@@ -142,13 +141,13 @@ class SqliteStore(Store):
             connection.execute("SAVEPOINT job")
         try:
             with mapped(self.name):
-                answer = functools.partial(job.answer.set_result, job.call(statements))
+                answer = functools.partial(job.answer.set, job.call(statements))
         except BaseException as exc:
             if alone or not self._process.current or not connection.in_transaction:
                 raise  # in a fork, or SQLite has rolled back everything
             del statements.text_changes[changes:], statements.counted[counted:]
             connection.execute("ROLLBACK TO job")
-            answer = functools.partial(job.answer.set_exception, exc)
+            answer = functools.partial(job.answer.set, error=exc)
         if not alone:
             connection.execute("RELEASE job")
         return answer
