@@ -145,9 +145,9 @@ def progress_bar(label: str, *, keeps: bool = True) -> Iterator[Callable[[int, i
             yield update
     except KeyboardInterrupt:
         stays = keeps and not click.get_current_context().params.get("dry_run")
-        kept = "are done and stay; repeat the command to go on" if stays else "were done; nothing was written"
-        of_total = f"{task.total:,.0f} " if task.total else ""
-        click.echo(f"interrupted: {task.completed:,.0f} of {of_total}{label} {kept}", err=True)
+        done = f": {task.completed:,.0f} of {task.total:,.0f} {label} " if task.total else ""
+        done += ("are done and stay" if stays else "were done") if done else ""
+        click.echo(f"interrupted{done}; {'repeat the command to go on' if stays else 'nothing was written'}", err=True)
         raise
 
 
