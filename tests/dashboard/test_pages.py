@@ -190,6 +190,25 @@ def test_the_undo_of_what_a_rule_did_names_the_rule(open_page: Open, mem: Memoth
     view.erase()
 
 
+def test_a_correction_in_the_ledger_names_what_it_says_now(open_page: Open, mem: Memotherm) -> None:
+    """Not its id in the metadata; of other metadata, what was changed."""
+    view = mem.scoped(project="berth")
+    old = view.remember("The crane of the berth lifts 10 tons", metadata={"ticket": "T-1", "points": 3})
+    view.update(old.id, metadata={"ticket": "T-1", "points": 5})
+    view.by("person").capture("No, the crane of the berth lifts 12 tons")
+    assert "superseded_by" in view.get(old.id).metadata
+    page = open_page(f"/memory/{old.id}")
+    events = page.get_by_role("region", name="History").locator(".what")
+    edited = events.filter(has_text="outdated by")
+    expect(edited).to_contain_text("Edited outdated by No, the crane of the berth lifts 12 tons")
+    expect(edited.get_by_role("link")).to_be_visible()
+    assert "mem_" not in edited.inner_text()
+    expect(events.filter(has_text="points")).to_have_text(re.compile("^Edited points 3 → 5"))
+    edited.locator("..").get_by_role("button", name="Undo").click()
+    expect(events.filter(has_text="no longer outdated")).to_be_visible()
+    view.by("person").erase()
+
+
 def test_the_texts_of_events_are_one_request(open_page: Open, mem: Memotherm) -> None:
     """However many memories a page names."""
     page = open_page("/review")

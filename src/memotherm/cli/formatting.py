@@ -37,6 +37,7 @@ _WIDE, _CLOSING = "\u2e80-\ua4cf\uf900-\ufaff\uff00-\uff60", "、。，．！？
 _UNIT = re.compile(rf"(?:^\s+|[{_WIDE}][{_CLOSING}]*|[^\s{_WIDE}]+[{_CLOSING}]*)\s*")
 #: The last characters of an id, which stand for it in a terminal.
 _SHORT_ID = 8
+_ID = re.compile(r"\bmem_[0-9a-z]{26}\b")
 #: The most characters of a content that are printed beside other memories; `get` prints all.
 _MOST_CHARS = 2_000
 #: The most columns of a content in a list, and of one beside an event or a reason.
@@ -226,17 +227,29 @@ def _event(event: Event, ids: bool, content: str) -> tuple[Text, list[Text]]:
     head = _numbered(event.seq)
     head.append(f"  {event.at:%Y-%m-%d %H:%M}  ", style="dim").append(f"{event.action:<8}", style="bold")
     changes = []
-    for name, (before, after) in event.changes.items():
+    for name, before, after in _changes(event):
         if before is not None:
             changes.append(f"{name} {before} → {after}")
         elif str(after) not in (Priority.NORMAL, Retention.ACTIVE):
-            changes.append(f"{name} {after}")
+            changes.append(f"{name} {shown_id(after) if name == SUPERSEDED_BY else after}")
     text = Text().append(f"{shown_id(event.memory_id)}  " if ids else "", style="dim").append(", ".join(changes))
     told = [Text(first_line(content, _FIRST_WORDS))] if content else []
     # What takes back an event says so in its reason.
     rule = "" if event.rule in ("explicit", "default") or event.action == Action.UNDO else f"rule {event.rule}"
-    cause = " · ".join(part for part in (event.why, rule, f"by {event.actor}") if part)
+    why = _ID.sub(lambda found: shown_id(found[0]), event.why)
+    cause = " · ".join(part for part in (why, rule, f"by {event.actor}") if part)
     return head, [*told, text, Text(cause, style="dim")]
+
+
+def _changes(event: Event) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the name of each field that an event changed, with both values; of metadata, the entries that differ."""
+    for name, (before, after) in event.changes.items():
+        if name != "metadata":
+            yield name, before, after
+            continue
+        one, other = before or {}, after or {}
+        differ = (key for key in dict.fromkeys((*one, *other)) if one.get(key) != other.get(key))
+        yield from ((key, one.get(key), other.get(key)) for key in differ)
 
 
 def _listing(memories: Sequence[Memory]) -> Iterator[Text]:

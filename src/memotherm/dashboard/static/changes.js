@@ -1,7 +1,7 @@
 // Changes of memories: those that the reader asks for, each with undo, and those of the ledger in words.
 import { html, useCallback, useEffect, useRef, useState } from "./vendor/htm-preact.module.js";
 import { confirm, Dialog, MemoryLink, Tier, Time, toast } from "./controls.js";
-import { clock, dayName, DONE, memories, memories as memoriesText, number, scopeName, shortened, titleOf } from "./format.js";
+import { clock, dayName, DONE, memories, memories as memoriesText, number, scopeName, shortened, time, titleOf } from "./format.js";
 import { parseRoute } from "./route.js";
 import { change, formatScope, get, parseScope, post, TIERS, undo, useReconnected, useWritable } from "./server.js";
 
@@ -227,23 +227,37 @@ export function MemoryTitle({ id }) {
 const Difference = ({ change }) => html`<p class="content diff">${difference(change.from, change.to).map(({ kind, text }) =>
   (kind === "plus" ? html`<ins>${text}</ins>` : kind === "minus" ? html`<del>${text}</del>` : text))}</p>`;
 
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 const short = (value) => {
   const text = value === null || value === undefined ? "nothing" : typeof value === "object" ? JSON.stringify(value) : String(value);
-  return shortened(text, 80);
+  return MOMENT.test(text) ? time(text) : shortened(text, 80);
 };
 
-// What an event changed: the tier in colour, other fields as before and after.
+// Return the id of the memory that has replaced another one by an event; null if the event took that back, undefined if neither.
+const successorOf = ({ changes: { metadata } }) => (metadata?.to?.superseded_by === metadata?.from?.superseded_by ? undefined : metadata.to?.superseded_by ?? null);
+
+// Return what an event changed besides what is said in another way, as [name, before, after]; of metadata, the entries that differ.
+function changesOf(event) {
+  const unsaid = new Set([...UNSAID, "metadata", ...(successorOf(event) === undefined ? [] : ["superseded_by", "valid_until"])]);
+  const { from: before, to: after } = event.changes.metadata ?? {};
+  const entries = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])].map((name) => [name, before?.[name], after?.[name]]);
+  return [...Object.entries(event.changes).map(([name, { from, to }]) => [name, from, to]), ...entries]
+    .filter(([name, from, to]) => !unsaid.has(name) && JSON.stringify(from) !== JSON.stringify(to) && ((from ?? null) !== null || event.action !== "remember"));
+}
+
+// What an event changed: the tier in colour, what has replaced the memory, other fields as before and after.
 function Changes({ event }) {
   const tier = isProposal(event) ? null : event.changes.tier;
-  const others = Object.entries(event.changes).filter(([name, { from }]) => !UNSAID.has(name) && (from !== null || event.action !== "remember"));
+  const successor = successorOf(event);
   return html`<strong>${happened(event)}</strong>${tier && html`${" "}${tier.from && html`<${Tier} tier=${tier.from} /> → `}${tier.to && html`<${Tier} tier=${tier.to} />`}`}
-    ${others.map(([name, { from, to }]) => html`${" "}<span key=${name}>${name} ${short(from)} → ${short(to)}</span>`)}`;
+    ${successor && html`${" "}<span>outdated by <${MemoryTitle} id=${successor} /></span>`}${successor === null && " no longer outdated"}
+    ${changesOf(event).map(([name, from, to]) => html`${" "}<span key=${name}>${name} ${short(from)} → ${short(to)}</span>`)}`;
 }
 
 // Who did it, by which rule, and why. What took back an event says which one in its reason.
 const ruleOf = ({ rule }) => (!rule || rule === "explicit" || rule === "default" || rule.startsWith("undo:") ? "" : rule);
 const causes = (why, rules, actor) => [why, rules.length ? `${rules.length > 1 ? "rules" : "rule"} ${rules.join(", ")}` : "", `by ${actor}`].filter(Boolean).join(" · ");
-const Cause = ({ event }) => html`<span class="hint">${causes(event.why, [ruleOf(event)].filter(Boolean), event.actor)}</span>`;
+const Cause = ({ event }) => html`<span class="hint">${causes(successorOf(event) ? "" : event.why, [ruleOf(event)].filter(Boolean), event.actor)}</span>`;
 
 const Undo = ({ events, label, onChange }) => {
   const [busy, setBusy] = useState(false);

@@ -110,7 +110,7 @@ function Uses({ id, uses }) {
     <h3>In prompts</h3>${uses.injected_count ? html`<p>${count(uses.injected_count, "time")}, the last <${Time} at=${uses.last_injected_at} /></p>` : null}${uses.receipts.length ? html`<ol class="plain rows">${uses.receipts.map((receipt) => html`<li key=${receipt.number}><a href=${hrefOf(["prompts"], { receipt: receipt.number })}>${receipt.query ? titleOf(receipt.query) : "The start of a session"}</a>
       <div class="meta"><${Time} at=${receipt.at} /><span>${told(receipt)}</span></div></li>`)}</ol>` : html`<${Empty} title="No prompt has considered it." />`}
     <h3>Recalled</h3>${uses.recalls.length ? html`<ol class="plain rows">${uses.recalls.map((recall, index) => html`<li key=${index}>${recall.query || "(without a question)"}
-      <div class="meta"><${Time} at=${recall.at} /><span>${recall.returned === 1 ? "the only hit" : `one of ${number(recall.returned)} hits`}</span></div></li>`)}</ol>` : html`<${Empty} title="No logged recall has returned it." />`}</section>`;
+      <div class="meta"><${Time} at=${recall.at} />${recall.query && html`<span>${recall.returned === 1 ? "the only hit" : `one of ${number(recall.returned)} hits`}</span>`}</div></li>`)}</ol>` : html`<${Empty} title="No logged recall has returned it." />`}</section>`;
 }
 
 function Neighbours({ memory }) {
