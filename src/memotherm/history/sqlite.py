@@ -58,7 +58,7 @@ class Database:
             self._connection.text_factory = _text
             self._connection.execute("PRAGMA query_only = ON").fetchall()
         except sqlite3.Error as exc:
-            raise OSError(f"it is no readable SQLite database: {exc}") from exc
+            raise OSError(f"it is not a readable SQLite database: {exc}") from exc
 
     def __enter__(self) -> Database:
         return self
@@ -121,7 +121,7 @@ class Database:
                 rows = self._connection.execute("SELECT name FROM pragma_table_info(?)", [table])
                 self._known[table] = frozenset(name for (name,) in rows)
             except sqlite3.Error as exc:
-                raise OSError(f"it is no readable SQLite database: {exc}") from exc
+                raise OSError(f"it is not a readable SQLite database: {exc}") from exc
         return self._known[table]
 
 

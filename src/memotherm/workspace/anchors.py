@@ -49,7 +49,7 @@ def anchor_at(text: str, here: Workspace) -> dict[str, Any]:
     found = _PLACE.fullmatch(text.strip())
     path = found["path"] if found else ""
     if found is None or parse_condition(f"file {path} exists") is None:
-        raise InvalidInput(f"{text!r} is no file of a project: write it like src/app.py or src/app.py:10-20")
+        raise InvalidInput(f"{text!r} is not a file of a project: write it like src/app.py or src/app.py:10-20")
     first = int(found["first"] or 0)
     return anchor_of(path, first, int(found["last"] or first), here)
 

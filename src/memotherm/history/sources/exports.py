@@ -56,7 +56,7 @@ def conversations(path: Path, reading: Reading) -> Iterator[Mapping[str, Any]]:
             for stream in _streams(path, file, _MOST_GROWTH):
                 yield from elements(stream, reading)
     except zipfile.BadZipFile as exc:
-        raise OSError(f"it is no readable zip file: {exc}") from exc
+        raise OSError(f"it is not a readable zip file: {exc}") from exc
 
 
 def _streams(path: Path, file: IO[bytes], most_growth: int | None) -> Iterator[IO[bytes]]:

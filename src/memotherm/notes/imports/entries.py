@@ -141,7 +141,7 @@ def text_of(entry: Mapping[str, Any], name: str) -> str:
     """Return a field that must be text."""
     value = entry[name]
     if not isinstance(value, str):
-        raise TypeError(f"its `{name}` is no text")
+        raise TypeError(f"its `{name}` is not text")
     return value
 
 

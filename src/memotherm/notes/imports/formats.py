@@ -246,7 +246,7 @@ def _mcp_memory_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draf
         metadata = {"entity": name, "entity_type": sort}
         for observation in entry.get("observations") or []:
             if not isinstance(observation, str):
-                raise TypeError(f"an observation of {name} is no text")
+                raise TypeError(f"an observation of {name} is not text")
             yield {"content": f"{name}: {observation}", "kind": "entity", "metadata": metadata}
         if not entry.get("observations"):
             yield {"content": f"{name} is a {sort}" if sort else name, "kind": "entity", "metadata": metadata}
