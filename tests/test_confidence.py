@@ -130,7 +130,7 @@ def test_the_receipt_says_why_nothing_was_injected(mem: Memotherm) -> None:
 
     (entry,) = context.left_out
     assert (entry.rule, entry.fits_at) == ("context_min_confidence", None)
-    assert f"confidence {context.confidence}, needs " in entry.reason
+    assert f"confidence {context.confidence:.2f}, needs " in entry.reason
     assert any("no clear answer" in note for note in context.receipt.notes)
     assert context.receipt.as_dict()["confidence"] == context.confidence
     assert mem.context().confidence is None
