@@ -144,10 +144,13 @@ def test_the_dates_below_charts_are_those_of_the_reader(open_page: Open, locale:
 
 
 def test_the_names_of_a_table_of_numbers_have_room(open_page: Open) -> None:
-    """A session takes two lines at most beside its costs."""
+    """A session takes two lines at most beside its costs, and no column is cut off."""
     page = open_page("/costs?price=3")
-    name = page.get_by_role("region", name="By session").locator("tbody .named").first
+    table = page.get_by_role("region", name="By session")
+    name = table.locator("tbody .named").first
     expect(name).to_be_visible()
+    for each in (table, page.get_by_role("region", name="By user")):
+        assert each.evaluate("each => each.scrollWidth - each.clientWidth") <= 0
     assert name.evaluate("each => each.clientHeight / parseFloat(getComputedStyle(each).lineHeight)") < 2.5
 
 

@@ -68,7 +68,7 @@ function Report({ receipts, cut, days, price }) {
       <div><dt>Saved by not repeating</dt><dd>${compact(saved)} <small>tokens</small></dd></div>
       ${money && html`<div><dt>Price</dt><dd>${money(used)} <small>${money(saved)} saved</small></dd></div>`}</dl>
       <${Chart} title="Tokens in prompts by day" times=${chart.times} series=${chart.series} single label=${(time) => day(time * 1000)} /></div>
-    <div class="grid even" style=${{ marginTop: "1.25rem" }}>
+    <div class="grid" style=${{ marginTop: "1.25rem" }}>
       <section><h2>By session</h2><${Table} caption="By session" rows=${grouped(receipts, (receipt) => formatScope(receipt.scope))} most=${20} columns=${columnsOf("Session", money, ({ id }) => html`<${ScopeName} scope=${parseScope(id)} session=${names.get(id)} />`)} /></section>
       <section><h2>By ${who}</h2><${Table} caption=${`By ${who}`} rows=${grouped(receipts, ({ scope }) => scope[who] ?? `(no ${who})`)} most=${20} columns=${columnsOf(who[0].toUpperCase() + who.slice(1), money)} /></section></div>`;
 }
