@@ -80,11 +80,20 @@ class _Terminal(io.StringIO):
 
 def shown(arguments: tuple[str, ...], width: int) -> str:
     """Return what a command prints in a terminal, without colours."""
-    out = _Terminal()
+    return _run(arguments, width)[0]
+
+
+def error_of(arguments: tuple[str, ...], width: int) -> str:
+    """Return what a command prints there on standard error."""
+    return _run(arguments, width)[1]
+
+
+def _run(arguments: tuple[str, ...], width: int) -> list[str]:
+    out, error = _Terminal(), io.StringIO()
     env = {"COLUMNS": str(width), "TERM": "xterm-256color"}
-    with patch.dict(os.environ, env), contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+    with patch.dict(os.environ, env), contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         app.run(arguments)
-    return re.sub("\x1b\\[[0-9;]*m", "", out.getvalue())
+    return [re.sub("\x1b\\[[0-9;]*m", "", each.getvalue()) for each in (out, error)]
 
 
 def files() -> dict[Path, str]:

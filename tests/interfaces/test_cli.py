@@ -95,6 +95,18 @@ def test_the_golden_terminal_output_is_unchanged():
         assert path.read_text("utf-8") == text, path.name
 
 
+@pytest.mark.parametrize("width", terminal.WIDTHS)
+def test_the_receipt_of_a_context_fits_the_terminal(width: int, tmp_path: Path):
+    """Each memory has its tokens, its first words, the reason, and the budget at which it enters."""
+    path = tmp_path / "agent.db"
+    with memotherm.open(path) as mem:
+        mem.remember("Answer with small diffs and short summaries, whoever asks", priority="pinned")
+        mem.remember("The staging database listens on port 5433, and the one of production on another one")
+    told = terminal.error_of(("context", "which port?", "--budget", "60", "--receipt", "--store", str(path)), width)
+    assert max(map(cell_len, told.splitlines())) <= width
+    assert re.search(r"out {2}\w{8}.*it enters at \d+ tokens", told, re.DOTALL)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", terminal.WIDTHS)
 @pytest.mark.parametrize("command", ["demo", "doctor"])

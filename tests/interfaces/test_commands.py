@@ -206,6 +206,8 @@ def test_context_keeps_its_budget_and_has_a_receipt(cli: Cli):
     assert whole["receipt"]["left_out"]
     assert result.out.startswith("<memotherm-memory>")
     assert "receipt" in result.err
+    (first,) = {entry["fits_at"] for entry in whole["receipt"]["left_out"][:1]}
+    assert f"it enters at {first} tokens" in " ".join(result.err.split())
     assert cli("context", "--budget", "0").out == ""
 
 

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console, RenderableType
@@ -16,10 +16,13 @@ from memotherm.cli.output import Titled, printable
 from memotherm.model import Event, Hit, Memory, Priority, Retention, Tier
 from memotherm.model.actions import Action
 from memotherm.model.marks import ENDED_BY, FILE_MARKS, SUPERSEDED_BY, doubtful_parts, ends_of, files_about
-from memotherm.model.receipts import KeptReceipt, ReceiptAnswer
+from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptAnswer
 from memotherm.model.reports import Status
 from memotherm.model.results import Conflict, Move, ScopeCount
 from memotherm.text.content import first_line, pluralize
+
+if TYPE_CHECKING:
+    from memotherm.context.values import Entry, Receipt
 
 TIER_STYLES: Mapping[Tier, str] = {Tier.HOT: "bold dark_orange", Tier.WARM: "yellow", Tier.COLD: "dodger_blue1"}
 _MARKS = {Tier.HOT: "▲", Tier.WARM: "●", Tier.COLD: "▼"}
@@ -281,9 +284,25 @@ def _receipt_lines(receipt: KeptReceipt, contents: Mapping[str, str]) -> Iterato
     scope = Text(f"{receipt.scope}  {receipt.tokens:,}/{receipt.budget:,} tokens")
     yield row(head, scope, *([Text(receipt.query, style="dim")] if receipt.query else []))
     for entry in (*receipt.included, *receipt.left_out):
-        head = Text(f"{entry.tokens if entry.form else 'out':>{_BELOW - 2}}  {shown_id(entry.id)}")
-        told = [Text(first_line(contents[entry.id], _FIRST_WORDS))] if contents.get(entry.id) else []
-        yield row(head, *told, Text(entry.reason, style="dim"))
+        yield _considered(entry, contents.get(entry.id, ""))
+
+
+def receipt_rows(receipt: Receipt) -> Iterator[Text]:
+    """Yield the receipt of a context that was just made: as a kept one, with the budget at which a memory enters."""
+    asked = [Text(receipt.query, style="dim")] if receipt.query else []
+    yield row(Text("receipt"), Text(f"{receipt.tokens:,}/{receipt.budget:,} tokens"), *asked)
+    for entry in (*receipt.included, *receipt.left_out):
+        enters = "" if entry.form or entry.fits_at is None else f"it enters at {pluralize(entry.fits_at, 'token')}"
+        yield _considered(entry, entry.memory.content, enters)
+    for note in (*receipt.notes, *receipt.degraded):
+        yield row(Text(f"{'note':<{_BELOW - 2}}"), Text(note))
+
+
+def _considered(entry: Entry | KeptEntry, content: str, *more: str) -> Text:
+    """Return a memory of a receipt as a row: its tokens, its first words, and why it is in the context or not."""
+    head = Text(f"{entry.tokens if entry.form else 'out':>{_BELOW - 2}}  {shown_id(entry.id)}")
+    told = [Text(first_line(content, _FIRST_WORDS))] if content else []
+    return row(head, *told, Text(entry.reason, style="dim"), *[Text(each) for each in more if each])
 
 
 def _scope_rows(counts: Sequence[ScopeCount]) -> Iterator[Text]:

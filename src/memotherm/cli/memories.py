@@ -152,7 +152,10 @@ def context(mem: Memotherm, receipt: bool, **options: Any) -> Output:  # noqa: A
     """
     found = mem.context(**given(options))
     if receipt:
-        click.echo(str(found.receipt), err=True)
+        from memotherm.cli.formatting import receipt_rows
+
+        for line in receipt_rows(found.receipt):
+            click.echo(line.plain, err=True)
     notes = [] if receipt else [*found.receipt.notes, *found.degraded]
     return Output(
         to_json(found), [found.text] * bool(found.text), [*["the context is empty"] * (not found.text), *notes]
