@@ -162,6 +162,20 @@ def test_the_same_words_come_once(mem: Memotherm) -> None:
     assert [(entry.rule, entry.fits_at) for entry in context.left_out] == [("duplicate", None)]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [("otters hold hands", "otters hold hands."), ("水獺很小", " 水獺很小。")]
+)
+def test_a_full_stop_makes_no_other_text(first: str, second: str, mem: Memotherm) -> None:
+    """The same sentence is not paid for twice; a question is no statement."""
+    asked = f"{first}?"
+    for text in (first, second, asked):
+        mem.remember(text, tier="hot")
+    context = mem.context()
+    assert len(said(context)) == 2
+    assert asked in said(context)
+    assert [entry.rule for entry in context.left_out] == ["duplicate"]
+
+
 def test_a_memory_that_does_not_fit_is_shortened_with_its_id(mem: Memotherm) -> None:
     """At the end of a sentence, or to its title; the agent can fetch the rest."""
     memory = mem.remember("Otters hold hands. They sleep afloat. " + "They eat and dive and swim all day. " * 30)

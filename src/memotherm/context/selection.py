@@ -16,6 +16,7 @@ from memotherm.model.reasons import Reason
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
 from memotherm.storage.values import Record
+from memotherm.text.content import digest
 from memotherm.text.phrases import sentences
 from memotherm.text.tool_calls import ToolCall
 from memotherm.text.triggers import names_call_vaguely, reason_for_call
@@ -41,6 +42,8 @@ _BEHIND = 1 << 30
 #: How many of the hits that are not relevant enough are read, so that the receipt can name them.
 _NAMED_IRRELEVANT = 5
 _GIVEN = Reason(code="given")
+#: What may stand around a text that otherwise says the same.
+_AROUND = " \t\r\n.!…。！"
 
 
 class Skipped(NamedTuple):
@@ -152,7 +155,7 @@ class Selection:
             ):
                 self.skipped.append(Skipped(candidate, unwanted))
             # Last, because a memory that is left out for another reason has no duplicates.
-            elif (original := originals.setdefault(memory.digest, candidate)) is not candidate:
+            elif (original := originals.setdefault(digest(memory.content.strip(_AROUND)), candidate)) is not candidate:
                 self.skipped.append(Skipped(candidate, Reason(code="duplicate", details=(original.memory.id,))))
             else:
                 (self.listed if scored is None else self.hits).append(candidate)
