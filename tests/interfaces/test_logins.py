@@ -50,6 +50,7 @@ def test_a_key_is_exchanged_for_a_cookie_that_scripts_cannot_read(mem: Memotherm
         "trust": "agent",
         "read_only": False,
         "cookie": True,
+        "events": mem.status().seq,
     }
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
