@@ -211,6 +211,23 @@ def test_context_keeps_its_budget_and_has_a_receipt(cli: Cli):
     assert cli("context", "--budget", "0").out == ""
 
 
+def test_what_others_have_said_about_a_person_is_found_and_purged_in_every_scope(cli: Cli):
+    """Each memory from its own scope; without `--everywhere` as far as the scope sees."""
+    ids = [
+        remembered(cli, "Ana keeps bees", "--project", "shop"),
+        remembered(cli, "Ben asked Ana for honey", "--project", "shop", "--user", "ben"),
+        remembered(cli, "Ana is on leave"),
+    ]
+    other = remembered(cli, "Ben keeps hens", "--project", "shop")
+    assert [match["memory"]["id"] for match in cli("select", "everything about Ana", "--json").data["matches"]] == ids[
+        2:
+    ]
+    found = cli("select", "everything about Ana", "--everywhere", "--json").data["matches"]
+    assert {match["memory"]["id"] for match in found} == set(ids)
+    assert cli("select", "everything about Ana", "--everywhere", "--purge", "--yes").out == "3 memories erased\n"
+    assert [memory["id"] for memory in cli("list", "--include-narrower", "--json").data["memories"]] == [other]
+
+
 def test_scopes_keep_memories_apart(cli: Cli):
     """Every scope option of every command sees what is its own and what is everyone's."""
     everyone = remembered(cli, "a fact for everyone")

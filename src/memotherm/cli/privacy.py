@@ -29,7 +29,7 @@ from memotherm.cli.output import Output, confirm, progress_bar
 from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import ID, given, operation_options
 from memotherm.errors import InvalidInput
-from memotherm.model import Retention
+from memotherm.model import Retention, Scope
 from memotherm.model.results import Match
 from memotherm.operations.codec import to_json
 from memotherm.settings.paths import write_text
@@ -125,6 +125,7 @@ def select(store: StoreOptions, verb: str | None, proposed: bool, yes: bool, **v
     \b
     memotherm select "everything about Frank the engineer"
     memotherm select "the old phone number" --forget
+    memotherm select "everything about Ana" --everywhere --purge
     """
     with opened(store) as mem:
         selection = mem.select(**given(values))
@@ -139,8 +140,13 @@ def select(store: StoreOptions, verb: str | None, proposed: bool, yes: bool, **v
                     "--yes does not purge what is only proposed: leave it out, or purge it by its id"
                 )
             confirm(f"{verb.capitalize()} {memories}?", f"{memories} match", yes=yes)
-            ids = [match.memory.id for match in chosen]
-            getattr(mem.bulk, verb)(values["request"], ids=ids, count=len(ids))
+            by_scope: dict[Scope, list[str]] = {}
+            for match in chosen:
+                memory = match.memory
+                by_scope.setdefault(Scope() if mem.scope.sees(memory.scope) else memory.scope, []).append(memory.id)
+            for scope, ids in by_scope.items():
+                inner = mem.scoped(**dict(scope.items()))
+                getattr(inner.bulk, verb)(values["request"], ids=ids, count=len(ids))
             lines = [f"{memories} {'erased' if verb == 'purge' else 'forgotten'}"]
     notes = [] if proposed else [f"proposed: {_match_line(match)}" for match in selection.proposed]
     if selection.left_out is not None:

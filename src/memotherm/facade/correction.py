@@ -28,7 +28,7 @@ class Correction:
 
     _view: View
 
-    def select(self, request: str, include_hidden: bool = False) -> Selection:
+    def select(self, request: str, include_hidden: bool = False, include_narrower: bool = False) -> Selection:
         """Return the memories that a request in words concerns, each with the reason; nothing is changed.
 
         Pass its `ids` to `bulk.forget` or `bulk.purge`. A name or an identifier in the request selects the memories
@@ -39,6 +39,7 @@ class Correction:
         Args:
             request: Such as "everything about Frank the engineer" or "the old phone number".
             include_hidden: Whether archived and deleted memories are searched as well.
+            include_narrower: Search everything at and below the scope, instead of what is visible from it.
         """
         from memotherm.recall.selecting import select
 
@@ -51,11 +52,11 @@ class Correction:
             return view.recall(
                 query, min(_POOL, view.services.settings.pool_size), tuple(Tier), {"irrelevant": True}, promote=False,
                 track=False,
-                as_of=None, retention=retention, include_narrower=False,
+                as_of=None, retention=retention, include_narrower=include_narrower,
             )  # fmt: skip
 
         def mentioning(names: Sequence[str]) -> list[Memory]:
-            store, search = view.listing(retention=retention)
+            store, search = view.listing(retention=retention, include_narrower=include_narrower)
             nos = mentioned(store, search, names)
             records = store.records(nos)
             return [records[no].memory for no in sorted(records, reverse=True)]
