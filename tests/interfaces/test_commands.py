@@ -224,6 +224,9 @@ def test_what_others_have_said_about_a_person_is_found_and_purged_in_every_scope
     ]
     found = cli("select", "everything about Ana", "--everywhere", "--json").data["matches"]
     assert {match["memory"]["id"] for match in found} == set(ids)
+    forgotten = cli("forget", "--mentions", "Ben", "--yes")
+    assert forgotten.out == "0 memories forgotten\n"
+    assert forgotten.err == "note: 2 memories of narrower scopes match: name the scope\n"
     assert cli("select", "everything about Ana", "--everywhere", "--purge", "--yes").out == "3 memories erased\n"
     assert [memory["id"] for memory in cli("list", "--include-narrower", "--json").data["memories"]] == [other]
 

@@ -36,6 +36,8 @@ from memotherm.settings.paths import write_text
 from memotherm.text.content import first_line, pluralize
 
 _PAGE = 1000
+#: The retention of the memories that a verb finds, where that is not active.
+_FOUND = {"restore": "deleted", "approve": "proposed", "reject": "proposed", "purge": "any"}
 
 
 def _command(verb: str, help: str, question: str, done: str, examples: str) -> click.Command:
@@ -80,7 +82,12 @@ def _command(verb: str, help: str, question: str, done: str, examples: str) -> c
             if count and not dry_run:
                 confirm(question.format(memories), f"{memories} match", yes=yes)
                 change(why, count=count, **wanted)
-        return Output({"count": count, "dry_run": dry_run}, [f"{memories} {'would be ' if dry_run else ''}{done}"])
+            inner = (
+                0 if count else mem.count(**{"retention": _FOUND.get(verb, "active"), **wanted}, include_narrower=True)
+            )
+        notes = [f"{pluralize(inner, 'memory')} of narrower scopes match: name the scope"] * bool(inner)
+        lines = [f"{memories} {'would be ' if dry_run else ''}{done}"]
+        return Output({"count": count, "dry_run": dry_run}, lines, notes)
 
     return click.command(verb, help=f"{help}\n\n\b\n{examples}")(command)
 
