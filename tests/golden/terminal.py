@@ -70,6 +70,7 @@ COMMANDS = (
     ("status",),
     ("status", "--store", "scopes.db"),
     ("conflicts", "--store", "conflicts.db"),
+    ("select", "everything about Ana"),
 )
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,6 +34,9 @@ from memotherm.model.results import Match
 from memotherm.operations.codec import to_json
 from memotherm.settings.paths import write_text
 from memotherm.text.content import first_line, pluralize
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 _PAGE = 1000
 #: The retention of the memories that a verb finds, where that is not active.
@@ -137,11 +140,11 @@ def select(store: StoreOptions, verb: str | None, proposed: bool, yes: bool, **v
     with opened(store) as mem:
         selection = mem.select(**given(values))
         chosen = [*selection.matches, *(selection.proposed if proposed else ())]
-        lines = [_match_line(match) for match in chosen]
+        lines: list[object] = [_match_row(match) for match in chosen]
         if verb and chosen:
             memories = pluralize(len(chosen), "memory")
-            for line in lines:
-                click.echo(line, err=True)
+            for match in chosen:
+                click.echo(_match_row(match).plain, err=True)
             if verb == "purge" and yes and proposed and selection.proposed:
                 raise click.UsageError(
                     "--yes does not purge what is only proposed: leave it out, or purge it by its id"
@@ -161,8 +164,18 @@ def select(store: StoreOptions, verb: str | None, proposed: bool, yes: bool, **v
     return Output(to_json(selection), lines or ["no memory matches"], notes)
 
 
+def _match_row(match: Match) -> Text:
+    from rich.text import Text
+
+    from memotherm.cli.formatting import row, shown_id
+
+    return row(Text(shown_id(match.memory.id)), Text(f"{first_line(match.memory.content, 72)} ({match.why})"))
+
+
 def _match_line(match: Match) -> str:
-    return f"{match.memory.id} {first_line(match.memory.content, 72)} ({match.why})"
+    from memotherm.cli.formatting import shown_id
+
+    return f"{shown_id(match.memory.id)} {first_line(match.memory.content, 72)} ({match.why})"
 
 
 @click.command("erase")
