@@ -97,6 +97,20 @@ def test_past_sessions_answer_only_what_nothing_else_answers(mem: Memotherm, run
         assert {hit.memory.id for hit in project.recall(question, **options)} == {memory.id, stored.id}
 
 
+def test_a_question_about_the_user_is_not_answered_by_past_sessions_where_something_else_answers(
+    mem: Memotherm, run: Run, tmp_path: Path
+) -> None:
+    """Their preferences and facts about the user come neither before nor beside it."""
+    write(tmp_path, "s1", *said("2026-11-10T09:00:00+00:00", "I prefer the deploy marker over the tag."))
+    run()
+    (memory,) = _stored(mem)
+    assert memory.kind == "preference"
+    user = mem.scoped(user=memory.scope.user).by("person")
+    fact = user.remember("I live in Leeds.")
+    assert [hit.memory.id for hit in user.recall("where do I live?")] == [fact.id]
+    assert [entry.id for entry in user.context("where do I live?").included] == [fact.id]
+
+
 def test_rules_of_past_sessions_hold_in_new_ones(mem: Memotherm, run: Run, tmp_path: Path) -> None:
     """They are there at the start of a session, whatever their age."""
     write(tmp_path, "s1", *said("2026-02-10T09:00:00+00:00", "Always run the linter before you commit."))

@@ -91,7 +91,7 @@ class StandingFinder:
         """Return what a query asks for by what it is: rules, what is known about the user, open tasks."""
         return [
             *(self.rules() if asks_for_rules(query) else ()),
-            *(self.profile(_MOST_ASKED) if asks_about_user(query) else ()),
+            *(self.profile(_MOST_ASKED, past=False) if asks_about_user(query) else ()),
             *(self.tasks() if asks_for_tasks(query) else ()),
             *self.said_on(query),
         ]
@@ -120,9 +120,12 @@ class StandingFinder:
             if record.memory.trust is Trust.PERSON and invalidity(record.memory, self._now) is None:
                 yield Standing(record, Reason(code="rule"), first=True)
 
-    def profile(self, most: int) -> list[Standing]:
-        """Return the preferences of the user, and facts about the user, newest first."""
-        found = [*self._newest("preference"), *self._newest("fact", tags=(PROFILE,))]
+    def profile(self, most: int, *, past: bool = True) -> list[Standing]:
+        """Return the preferences of the user, and facts about the user, newest first.
+
+        Without `past`, those of past sessions are left out, which a search looks at only if nothing else answers.
+        """
+        found = [*self._newest("preference", past=past), *self._newest("fact", tags=(PROFILE,), past=past)]
         found.sort(key=lambda record: record.memory.updated_at, reverse=True)
         held = (record for record in found if invalidity(record.memory, self._now) is None)
         return [Standing(record, Reason(code="profile")) for record in islice(held, most)]
@@ -142,8 +145,11 @@ class StandingFinder:
             for due, record in islice(wanted, _MOST_TASKS)
         ]
 
-    def _newest(self, *kinds: str, tags: tuple[str, ...] | None = None, most: int = _MOST_RECENT) -> list[Record]:
-        search = Search(spaces=self._spaces, now=self._now, kinds=kinds, tags=tags, order="updated", limit=most)
+    def _newest(
+        self, *kinds: str, tags: tuple[str, ...] | None = None, most: int = _MOST_RECENT, past: bool = True
+    ) -> list[Record]:
+        spaces = self._spaces if past else self._seen
+        search = Search(spaces=spaces, now=self._now, kinds=kinds, tags=tags, order="updated", limit=most)
         return self._store.find(search)
 
 
