@@ -6,6 +6,8 @@ import os
 import sys
 import time
 
+from memotherm.folders import one_thread_of_numpy
+
 #: The longest time for a hook in the daemon, in seconds; more than its deadlines.
 _HOOK_SECONDS = 6.0
 
@@ -22,9 +24,7 @@ def main() -> None:
 
         if concerns_nothing(arguments[1:]):
             os._exit(0)
-    # The matrices are small: threads of numpy would only wait for each other, busily, on the cores that others need.
-    if "OPENBLAS_NUM_THREADS" not in os.environ:
-        os.putenv("OPENBLAS_NUM_THREADS", "1")
+    one_thread_of_numpy()
     if command not in ("", "agent") and not {"-h", "--help"} & set(arguments):
         from memotherm.daemon.client import run as run_in_daemon
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-__all__ = ["config_folder", "data_folder", "own_variables"]
+__all__ = ["config_folder", "data_folder", "one_thread_of_numpy", "own_variables"]
 
 
 def data_folder(environ: Mapping[str, str] | None = None) -> str:
@@ -36,3 +36,12 @@ def own_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment variables of ours."""
     variables = os.environ if environ is None else environ
     return {name: variables[name] for name in sorted(variables) if name.startswith("MEMOTHERM_")}
+
+
+def one_thread_of_numpy() -> None:
+    """Let numpy, which is imported later, use one thread, unless the user has set a number.
+
+    The matrices are small: threads would only wait for each other, busily, on the cores that others need.
+    """
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        os.putenv("OPENBLAS_NUM_THREADS", "1")
