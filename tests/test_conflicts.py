@@ -199,7 +199,7 @@ def test_fewer_conflicts_are_the_newest_of_all(mem: Memotherm, clock: FakeClock)
     view = mem.scoped(user="ana")
     stored = []
     for number in range(130):
-        clock.advance(minutes=1)
+        clock.advance(minutes=number % 20 // 19)
         (mem if number % 3 else view).remember(f"The depot {number * 7 % 130} opens at {number % 9}")
         stored.append((view if number % 4 else mem).remember(f"The depot {number * 7 % 130} opens at {number % 9 + 9}"))
     for memory in stored[::10]:

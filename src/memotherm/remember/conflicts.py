@@ -82,8 +82,8 @@ def conflicts_in(
             batch = disputed[start : start + _AT_ONCE]
             records = store.records(list({claim.no for claims in batch for claim in claims}))
             # The first claim about a slot is the newest one.
-            newest = records[batch[0][0].no].memory.updated_at
-            if most is not None and sum(each.newer.updated_at > newest for _, each in found.values()) >= most:
+            newest = _age(records[batch[0][0].no].memory)
+            if most is not None and sum(_age(each.newer) > newest for _, each in found.values()) >= most:
                 break
             for claims in batch:
                 places = dict.fromkeys((claim.no, claim.sentence) for claim in claims)
@@ -156,7 +156,7 @@ def supersede(
 
 def _add_conflicts(found: _Found, slot: int, said: Sequence[_Said], *, together: bool) -> None:
     """Add the conflicts of statements that have a slot in common, or an outline."""
-    stated = sorted(said, key=lambda each: (each.memory.updated_at, each.memory.id))
+    stated = sorted(said, key=lambda each: _age(each.memory))
     for name, numbers in _shared_slots(stated, slot):
         for seen in [numbers] if together else _by_scope([each.memory for each in stated], numbers):
             for (older, newer), difference in _differences([each.statement for each in stated], name, seen):
@@ -172,9 +172,13 @@ def _add_conflicts(found: _Found, slot: int, said: Sequence[_Said], *, together:
                     found[pair] = len(name), conflict
 
 
+def _age(memory: Memory) -> tuple[datetime, str]:
+    """Return what sorts memories by when they were stated, the oldest first; an import states many at once."""
+    return memory.updated_at, memory.id
+
+
 def _recency(conflict: Conflict) -> tuple[datetime, str, datetime, str]:
-    newer, older = conflict.newer, conflict.older
-    return newer.updated_at, newer.id, older.updated_at, older.id
+    return (*_age(conflict.newer), *_age(conflict.older))
 
 
 def _hold_one_after_another(older: Memory, newer: Memory) -> bool:

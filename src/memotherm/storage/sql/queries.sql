@@ -474,7 +474,7 @@ WHERE {own c}c.space {in spaces} AND c.slot IN (
         GROUP BY space, slot
         HAVING count(DISTINCT value) <= :most_values AND (slot % 2 = 0 OR count(*) <= :most_outlined)) AS held
     GROUP BY slot HAVING min(least) <> max(greatest))
-ORDER BY m.updated_at DESC, c.no DESC, c.sentence
+ORDER BY m.updated_at DESC, m.id DESC, c.sentence
 
 -- claims_about: The claims of some spaces about some slots.
 SELECT space, slot, no, sentence, value FROM {table claims} WHERE {own}space {in spaces} AND slot {in slots}
