@@ -288,7 +288,9 @@ def test_a_process_with_the_old_embedder_notices_the_switch(path: Path) -> None:
 def test_a_long_content_is_found_by_its_end() -> None:
     """Long contents have several vectors; the last window counts as much as the first."""
     with opened() as mem:
-        long = mem.remember("All was quiet on the night shift. " * 400 + "Then the glacier calved with a roar.")
+        long = mem.remember(
+            "All was quiet on the night shift. " * 400 + "Then the glacier calved with a roar.", wait=True
+        )
         mem.remember_many([{"content": f"All was quiet in room {number}."} for number in range(20)])
 
         hit = mem.recall("Then the glacier calved with a roar")[0]

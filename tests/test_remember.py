@@ -398,7 +398,7 @@ def test_of_a_very_long_content_the_beginning_gets_vectors_and_words_find_the_re
     """A million characters would take minutes to embed; the log says that it was limited."""
     embedder = HashEmbedder(record=True)
     mem = open_mem(embedder=embedder)
-    memory = mem.remember("漢字仮名" * 65_000 + " heron")
+    memory = mem.remember("漢字仮名" * 65_000 + " heron", wait=True)
     windows = len(embedder.texts)
 
     assert (windows, max(map(len, embedder.texts)) <= 2000) == (64, True)

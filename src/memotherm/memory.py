@@ -194,6 +194,7 @@ class Memotherm(Correction, Tasks):
     def close(self) -> None:
         """Close the store; calling it twice, or in a forked process, is harmless."""
         if self._owner and self._process.current:
+            self._services.vectorizer.wait()
             self._services.past.close()
             self._services.store.close()
             self._services.vectorizer.close()
@@ -225,6 +226,7 @@ class Memotherm(Correction, Tasks):
         version: int | None = None,
         valid_from: datetime | str | None = None,
         valid_until: datetime | str | None = None,
+        wait: bool = False,
     ) -> Memory:
         """Store a memory, or merge it into one with the same content.
 
@@ -251,6 +253,8 @@ class Memotherm(Correction, Tasks):
             valid_until: When it ceases to hold; a date alone includes that day. Nothing is deleted then, but contexts
                 leave it out. Or a condition that ends it, such as "branch release/2.1 is gone", checked in the folder
                 that `in_folder` names.
+            wait: Whether to wait for the vectors of a content of more than 4,000 characters; it is found by its words
+                at once, and by vectors a moment later.
         """
         asked = None if priority == Priority.NORMAL else priority
         draft = Draft(
@@ -258,7 +262,7 @@ class Memotherm(Correction, Tasks):
             metadata=metadata, source=source, supersedes=supersedes, key=key, index=index, version=version,
             valid_from=valid_from, valid_until=valid_until,
         )  # fmt: skip
-        stored = self._view.remember([draft])
+        stored = self._view.remember([draft], wait=wait)
         if not stored:
             raise InvalidInput(f"it was rejected, forgotten or corrected here: {source!r} cannot propose it again")
         return stored[0]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
+from threading import Lock, main_thread
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -189,7 +189,8 @@ class LocalEmbedder:
 
     def _run_all(self, inputs: list[list[int]]) -> list[NDArray[np.float32]]:
         workers = min(self._threads, len(inputs))
-        if workers < 2:
+        # At the end of the interpreter, no thread can be started any more.
+        if workers < 2 or not main_thread().is_alive():
             return [self._run(ids) for ids in inputs]
         self._session()
         # A pool per call takes microseconds against milliseconds per text, and leaves no idle threads, so that

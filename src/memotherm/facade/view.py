@@ -360,10 +360,12 @@ class View(Queries):
             raise InvalidInput("as_of answers for everything that a scope saw: leave it or scope out")
         return self.narrowed(**scope)
 
-    def remember(self, drafts: Sequence[Draft], forget: Sequence[str] = (), why: str = "") -> list[Memory]:
+    def remember(
+        self, drafts: Sequence[Draft], forget: Sequence[str] = (), why: str = "", *, wait: bool = False
+    ) -> list[Memory]:
         """Store drafts and delete memories, in one transaction."""
         drafts = [self.placed(with_checks(draft, self.folder)) for draft in drafts]
-        return self.services.writer.remember(drafts, self.scope, self.cause(Action.REMEMBER, why), forget)
+        return self.services.writer.remember(drafts, self.scope, self.cause(Action.REMEMBER, why), forget, wait=wait)
 
     def placed(self, draft: Draft) -> Draft:
         """Return a draft with the package of the folder, and its branch if that is kept apart."""

@@ -63,12 +63,14 @@ class MemoryWriter:
         self._limits = limits
         self._settings = settings
 
-    def remember(self, drafts: Sequence[Draft], scope: Scope, cause: Cause, forget: Sequence[str] = ()) -> list[Memory]:
+    def remember(
+        self, drafts: Sequence[Draft], scope: Scope, cause: Cause, forget: Sequence[str] = (), *, wait: bool = False
+    ) -> list[Memory]:
         """Store the drafts and delete memories, in one transaction; return what was stored, in the same order.
 
-        The reason of the cause is that of what is deleted.
+        The reason of the cause is that of what is deleted. Without `wait`, vectors of long contents are made later.
         """
-        records = self._write(drafts, scope, cause, forget=forget)
+        records = self._write(drafts, scope, cause, forget=forget, wait=wait)
         return [record.memory for record in records if isinstance(record, Record)]
 
     def capture(
@@ -117,6 +119,7 @@ class MemoryWriter:
         forget: Sequence[str] = (),
         replaced: Mapping[str, str] = _NOTHING,
         claims: Mapping[str, Claims] | None = None,
+        wait: bool = False,
     ) -> list[Record | str]:
         now, by, why, past = cause.at, cause.by, cause.why, claims is not None
         given = claims or {}
@@ -124,7 +127,7 @@ class MemoryWriter:
         drafts, forgotten, compared = self._without_forgotten(drafts, scope, all_of_them=unasked)
         memories = [memory_of(draft, scope, now, self._settings, by) for draft in drafts]
         embedded = self._vectorizer.for_contents(
-            [memory.content if memory.index and not past else None for memory in memories]
+            [memory.content if memory.index and not past else None for memory in memories], wait=wait or imports
         )
         rule = memories[0].tier_rule if memories else "explicit"
         cause = replace(cause, rule=rule, why="")
@@ -166,6 +169,8 @@ class MemoryWriter:
         gone = [*forget, *(memory.supersedes for memory in memories if memory.supersedes is not None)]
         summaries = summaries_of(self._store, scope, gone, cause) if gone else []
         written = self._store.transact(store_all, made_by=embedded.made_by)
+        late = [each for each in written if isinstance(each, Record) and each.memory.content in embedded.late]
+        self._vectorizer.make_later([(each.no, each.memory.content) for each in late], now)
         self._remake(superseded, scope, cause)
         return written
 

@@ -20,6 +20,7 @@ from memotherm.errors import DimensionMismatch, EmbedderRefused, StoreError
 from memotherm.model.actions import Action
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Identity
+from memotherm.vectors.background import Background
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +55,8 @@ class EmbedderSession:
         self.seconds = 0.0
         #: Why the last call failed; None when it succeeded.
         self.failure: str | None = None
+        #: Makes the vectors of long contents.
+        self.background = Background(store.name)
         self._embed_query = functools.lru_cache(maxsize=_CACHED_QUERIES)(self._embed_query_of)
 
     @property
@@ -144,6 +147,16 @@ class EmbedderSession:
                 f"The first refusal: {refusals[0]}"
             )
         return done
+
+    def make_later(self, identity: Identity, rows: Sequence[tuple[int, str]], at: datetime) -> None:
+        """Make the vectors of some memories, by number and content, after the caller has gone on."""
+        cause = Cause(action=Action.EMBED, at=at, rule="long", why=f"vectors made by {self.embedder.name}")
+        for row in rows:
+            self.background.add(functools.partial(self._store_late, identity, row, cause))
+
+    def _store_late(self, identity: Identity, row: tuple[int, str], cause: Cause) -> None:
+        for refusal in self._store_batch(identity, [row], cause):
+            raise refusal
 
     def _store_batch(self, identity: Identity, batch: list[tuple[int, str]], cause: Cause) -> list[EmbedderRefused]:
         """Store the vectors of a batch; if the embedder refuses it, of each content that it accepts.

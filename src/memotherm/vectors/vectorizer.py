@@ -13,7 +13,7 @@ has to be made anew.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EmbeddedContents", "Progress", "QueryVector", "Vectorizer", "missing_vectors"]
 
+#: A longer content gets its vectors after it was stored: the bundled model takes a tenth of a second for 1,000 letters.
+_MOST_AT_ONCE = 4000
 #: How long an embedder that failed is not called while the fallback replaces it.
 _PAUSE_SECONDS = 30.0
 _TEXT_ONLY = "text only: "
@@ -59,6 +61,8 @@ class EmbeddedContents(NamedTuple):
     made_by: int | None = None
     #: Why vectors are missing.
     reason: str | None = None
+    #: The long contents whose vectors are still to be made.
+    late: Collection[str] = ()
 
 
 class QueryVector(NamedTuple):
@@ -153,10 +157,10 @@ class Vectorizer:
         own = self._first.identity
         return _NO_EMBEDDER if own is None else own.number
 
-    def for_contents(self, contents: Sequence[str | None]) -> EmbeddedContents:
+    def for_contents(self, contents: Sequence[str | None], *, wait: bool = True) -> EmbeddedContents:
         """Return the vectors of each content and who made them; None where they must be made later.
 
-        None among the contents stands for one that gets no vectors.
+        None among the contents stands for one that gets no vectors. Without `wait`, long contents are only named.
         """
         if not self.enabled:
             return EmbeddedContents([None] * len(contents))
@@ -169,6 +173,10 @@ class Vectorizer:
         if not vectors:
             return EmbeddedContents([None] * len(contents))
         new = [content for content, rows in vectors.items() if rows is None]
+        late = (
+            {content for content in new if len(content) > _MOST_AT_ONCE} if session is self._first and not wait else ()
+        )
+        new = [content for content in new if content not in late]
         reason = None
         try:
             vectors.update(zip(new, self._attempt(session, lambda: session.embed_contents(new, serving)), strict=True))
@@ -177,7 +185,17 @@ class Vectorizer:
             reason = f"new memories wait for their vectors: {exc}"
         made_by = None if serving is None else serving.number
         made = [None if content is None else vectors[content] for content in contents]
-        return EmbeddedContents(made, made_by, reason)
+        return EmbeddedContents(made, made_by, reason, late if reason is None else ())
+
+    def make_later(self, rows: Sequence[tuple[int, str]], at: datetime) -> None:
+        """Make the vectors of memories with long contents, by number and content, after the caller has gone on."""
+        serving = self._store.identity() if rows else None
+        if serving is not None and serving.name == self.embedder.name:
+            self._first.make_later(serving, rows, at)
+
+    def wait(self) -> None:
+        """Return when the vectors of long contents have been made."""
+        self._first.background.wait()
 
     def obstacle(self) -> str | None:
         """Return why queries cannot be compared by vectors, as far as that is known without calling an embedder."""
