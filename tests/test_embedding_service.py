@@ -55,7 +55,7 @@ def test_memories_are_stored_while_the_embedder_is_down() -> None:
 
         embedder.down = False
         recall = mem.recall("green boat again")
-        assert recall.degraded == ("1 memory without vectors: run reembed",)
+        assert recall.degraded == ("1 memory without vectors: maintenance makes them, or reembed at once",)
 
         assert mem.store.reembed() == 1
         recall = mem.recall("green boat")
@@ -139,7 +139,7 @@ def test_what_another_embedder_stores_waits_for_vectors(path: Path) -> None:
         assert mem.check() == []
 
     with opened(path, embedder=HashEmbedder(name="old")) as mem:
-        assert mem.recall("glaciers").degraded == ("1 memory without vectors: run reembed",)
+        assert mem.recall("glaciers").degraded == ("1 memory without vectors: maintenance makes them, or reembed at once",)
         assert mem.store.reembed() == 1
         hit = mem.recall("a note about glaciers")[0]
         assert (hit.memory.id, hit.why.vector is None) == (memory.id, False)

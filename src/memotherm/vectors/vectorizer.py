@@ -49,7 +49,7 @@ Result = TypeVar("Result")
 
 def missing_vectors(count: int) -> str:
     """Return the message that some memories have no vectors yet."""
-    return f"{pluralize(count, 'memory')} without vectors: run reembed"
+    return f"{pluralize(count, 'memory')} without vectors: maintenance makes them, or reembed at once"
 
 
 class EmbeddedContents(NamedTuple):
