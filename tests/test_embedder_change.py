@@ -48,7 +48,10 @@ def test_the_former_embedder_answers_until_maintenance_has_made_all_vectors(path
         assert before[0].why.vector is not None
         (said,) = before.degraded
         assert "the former embedder 'pond:words' is used" in said
-        assert status.degraded == (said, f"{len(FACTS) + 1} memories without vectors: maintenance makes them, or reembed at once")
+        assert status.degraded == (
+            said,
+            f"{len(FACTS) + 1} memories without vectors: maintenance makes them, or reembed at once",
+        )
         assert status.pending_vectors == len(FACTS) + 1
         assert maintained.embedded == len(FACTS) + 1
         assert after.degraded == ()

@@ -139,7 +139,9 @@ def test_what_another_embedder_stores_waits_for_vectors(path: Path) -> None:
         assert mem.check() == []
 
     with opened(path, embedder=HashEmbedder(name="old")) as mem:
-        assert mem.recall("glaciers").degraded == ("1 memory without vectors: maintenance makes them, or reembed at once",)
+        assert mem.recall("glaciers").degraded == (
+            "1 memory without vectors: maintenance makes them, or reembed at once",
+        )
         assert mem.store.reembed() == 1
         hit = mem.recall("a note about glaciers")[0]
         assert (hit.memory.id, hit.why.vector is None) == (memory.id, False)

@@ -138,6 +138,8 @@ def test_no_text_takes_more_than_linear_time(unit: str) -> None:
         "the passcode screen got changed to SwiftUI2",
         "the passphrase is stored in the vault of the team",
         "CACHE_KEY=user:v2:profile:settings",
+        "our password manager is 1Password7",
+        "the wifi channel is 5GHz-ch44 in the hall",
     ],
 )
 def test_names_of_networks_and_accounts_are_no_secrets(text: str) -> None:
@@ -153,6 +155,10 @@ def test_names_of_networks_and_accounts_are_no_secrets(text: str) -> None:
         ("when asked for a passphrase type quartz-lemon-72-barge", f"when asked for a passphrase type {MARK}"),
         ("put WEATHER_KEY=b81f2c7730ad4e11958c6a0d there", f"put WEATHER_KEY={MARK} there"),
         ("пароль базы данных теперь Kedr-Volna-61", f"пароль базы данных теперь {MARK}"),
+        ("the recovery codes are 8812-4471 and 9920-1734", f"the recovery codes are {MARK} and {MARK}"),
+        ("melde dich mit svc-report und Kiefer!8820 an", f"melde dich mit svc-report und {MARK} an"),
+        ("password wifi gudang adalah Mangga_71!", f"password wifi gudang adalah {MARK}"),
+        ("die PIN fürs Lagertor lautet 6642", f"die PIN fürs Lagertor lautet {MARK}"),
     ],
 )
 def test_passphrases_of_words_and_keys_of_any_service_are_found(text: str, redacted: str) -> None:

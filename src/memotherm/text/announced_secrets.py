@@ -305,7 +305,7 @@ class _Reading:
         """Yield the secrets in the rest of the sentence."""
         if not _UNLIKE_A_WORD.search(self._text, self._end, self._limit):
             return
-        between, previous, preposition, changed = 0, "", False, False
+        between, previous, preposition, changed, form = 0, "", False, False, ""
         login = self._kind is Kind.LOGIN
         for place, token in enumerate(_TOKEN.finditer(self._text, self._end, self._limit)):
             value, start = _bare(token)
@@ -314,12 +314,17 @@ class _Reading:
             if token.end() > self._after and strength(value) is Strength.NO:
                 return  # another word, not one that is a part of a value
             near = previous in _listed("changed to") if changed else token[0][0] in _QUOTES or _joins(previous)
-            joined = near and (preposition or between <= self._unjoined + (not login and not changed))
+            joined = near and (preposition or between <= self._unjoined + (0 if login or changed else 2))
             if not changed:
                 joined |= previous in ("/", "|") if login else between <= self._unjoined
-            yield from self._judged(value, start, joined=joined)
+            joined |= previous in _listed("and") and (login or _form(value) == form)
+            for found in self._judged(value, start, joined=joined):
+                form = _form(value)
+                yield found
             previous = token[0].lower()
             word = previous.strip(_EDGES)
+            if place == 0 and word in _listed("about"):
+                return  # the password manager, the login page
             function = is_function_word(word) or _PARTICLE.fullmatch(token[0]) is not None
             preposition = function if place == 0 else preposition
             changed |= word in _listed("changed")
@@ -369,6 +374,11 @@ class _Reading:
         token = _TOKEN.match(self._text, self._end + 1)
         ended = self._text[self._end : self._end + 1] in ".,;!?)"
         return ended or token is None or is_function_word(token[0].lower().strip(_EDGES))
+
+
+def _form(value: str) -> str:
+    """Return a value with each word and each number replaced by one character."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub("[0-9]+", "0", value))
 
 
 def _bare(token: re.Match[str]) -> tuple[str, int]:
