@@ -95,6 +95,28 @@ def test_a_part_is_behind_its_successor_only_if_it_is_asked_for(mem: Memotherm, 
     assert next(iter(mem.recall("where do errors land?"))).memory.id == old
 
 
+def test_a_start_shows_a_changed_preference_behind_what_changed_it(mem: Memotherm, clock: FakeClock) -> None:
+    """What has changed it is no preference, and would not be there by itself."""
+    old = say(mem, clock, "I prefer the dark theme for the site")
+    new = say(mem, clock, "the site has the light theme now, the dark one is gone", session="two")
+    assert (mem.get(old).kind, mem.get(new).kind) == ("preference", "fact")
+    assert mem.get(old).metadata["perhaps-outdated"] == {"": new}
+    start = mem.session("three").session_start()
+    assert start.text.index("light theme now") < start.text.index("perhaps outdated") < start.text.index("I prefer")
+    assert next(entry.reasons[0].code for entry in start.receipt.included if entry.id == new) == "replaces"
+
+
+def test_a_hit_brings_what_replaces_a_part_that_was_not_asked_for(mem: Memotherm, clock: FakeClock) -> None:
+    """A reader who sees that a part is perhaps outdated sees the other value as well."""
+    old = say(mem, clock, "api gateway is Traefik, background jobs go through Celery, errors land in Sentry")
+    new = say(mem, clock, "we threw Traefik out, the api gateway is Kong now")
+    for number in range(30):
+        say(mem, clock, f"parcel {number} of Wexford was returned by the courier")
+    text = mem.context("where do errors land?").text
+    assert mem.get(old).metadata["perhaps-outdated"]
+    assert text.index(mem.get(new).content) < text.index("perhaps outdated") < text.index("Sentry")
+
+
 def test_the_words_of_an_agent_do_not_doubt_those_of_a_person(mem: Memotherm, clock: FakeClock) -> None:
     """Its own memory is stored beside them."""
     old = say(mem, clock, "the standup is at 9:30")

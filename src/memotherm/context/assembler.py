@@ -17,7 +17,7 @@ from datetime import datetime
 from memotherm.context.formats import format_of
 from memotherm.context.forms import Candidate, QueryFocus
 from memotherm.context.packer import Limits, Packed, pack, reasons_for
-from memotherm.context.selection import Selection, about_call, hits_of, listed, urgency
+from memotherm.context.selection import Selection, about_call, hits_of, listed, urgency, with_successors
 from memotherm.context.standing import START_TOKENS, Standing, StandingFinder, in_order
 from memotherm.context.values import Context, Receipt
 from memotherm.errors import InvalidInput
@@ -44,6 +44,8 @@ _QUERY_CHARS = 2000
 #: Reading 20 instead of 100 records takes 13 % off the CPU time of context(400), at 1,000 memories.
 _TOKENS_PER_HIT = 40
 _LEAST_HITS, _MOST_HITS = 20, 100
+#: How many of the first hits bring what perhaps replaces them.
+_MOST_SUCCEEDED = 5
 #: The role in the format `messages`.
 ROLE = "user"
 _NOT_HASHED = {"store", "redact", "redact_patterns", "capture_exclude"}
@@ -224,9 +226,10 @@ class Assembler:
         candidates = [listed(record, "pinned", (record.no,)) for record in pinned]
         selection.limit_pinned(candidates, settings.max_pinned, request.now)
         current = [listed(record, "hot", (urgency(record.memory), record.no)) for record in hot]
-        candidates += in_order(standing, current)
+        find = functools.partial(self._store.get, request.spaces)
+        candidates += with_successors(in_order(standing, current), find, _MOST_HOT)
         if selection.ranking is not None:
-            candidates += hits_of(selection.ranking)
+            candidates += with_successors(hits_of(selection.ranking), find, _MOST_SUCCEEDED)
         return self._chosen(candidates, request, selection, settings.context_min_confidence)
 
     def _chosen(

@@ -11,7 +11,7 @@ from memotherm.context.forms import Candidate
 from memotherm.context.siblings import LONGEST_VERSION, split_siblings
 from memotherm.model import Memory, Priority
 from memotherm.model.clock import to_micros
-from memotherm.model.marks import ANCHORS, outdated_sentences
+from memotherm.model.marks import ANCHORS, doubtful_parts, outdated_sentences
 from memotherm.model.reasons import Reason
 from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
@@ -218,6 +218,18 @@ def hits_of(ranking: Ranking) -> Iterator[Candidate]:
         record = ranking.records.get(ranked.no)
         if record is not None:
             yield Candidate(record.memory, "recalled", (position,), None, ranked.score, ranked, record.no)
+
+
+def with_successors(
+    candidates: Iterable[Candidate], find: Callable[[str], Record | None], most: int
+) -> Iterator[Candidate]:
+    """Yield candidates, each of the first `most` that is perhaps outdated behind the memories that say so."""
+    for place, candidate in enumerate(candidates):
+        if place < most and (doubtful := doubtful_parts(candidate.memory)):
+            reason = Reason(code="replaces", details=(candidate.memory.id,))
+            for record in filter(None, map(find, dict.fromkeys(reversed(doubtful.values())))):
+                yield candidate._replace(memory=record.memory, reason=reason, number=record.no, mark="")
+        yield candidate
 
 
 def invalidity(memory: Memory, now: datetime) -> Reason | None:

@@ -23,6 +23,7 @@ WORDS: Mapping[str, str] = {
     "hit": "match {}, found in {}",
     "call": "{}: {}",
     "similar_call": "{}: similar, relevance {:.2f}",
+    "replaces": "it was said later than {}, which is perhaps outdated",
     # How it was included.
     "shortened": "shortened to whole sentences",
     "title": "title only",
@@ -79,7 +80,7 @@ PARTS: Mapping[str, str] = {
     "pinned": "pinned", "rule": "rules", "profile": "about the user", "task": "open tasks",
     "blocker": "current work", "current": "current work", "current_priority": "current work",
     "summary": "the last session", "said_on": "recalled", "best_hit": "recalled", "hit": "recalled",
-    "call": "recalled", "similar_call": "recalled",
+    "call": "recalled", "similar_call": "recalled", "replaces": "what perhaps replaces others",
 }  # fmt: skip
 
 
