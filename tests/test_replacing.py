@@ -117,6 +117,18 @@ def test_a_hit_brings_what_replaces_a_part_that_was_not_asked_for(mem: Memotherm
     assert text.index(mem.get(new).content) < text.index("perhaps outdated") < text.index("Sentry")
 
 
+def test_a_result_replaces_the_number_of_an_earlier_reply(mem: Memotherm, clock: FakeClock) -> None:
+    """It does not replace what a person said."""
+    own = say(mem, clock, "CI takes 15 minutes on average\nNoted.")
+    new = say(mem, clock, "Please cache the dependencies\nWith the cache, CI went down to 6 minutes.", "two")
+    assert "perhaps-outdated" not in mem.get(own).metadata
+    mem.purge(own)
+    mem.purge(new)
+    old = say(mem, clock, "Why does the pipeline take so long?\nCI takes 14 minutes on average.", "three")
+    new = say(mem, clock, "Please cache the dependencies as well\nWith the cache, CI went down to 7 minutes.", "four")
+    assert mem.get(old).metadata["perhaps-outdated"] == {"": new}
+
+
 def test_the_words_of_an_agent_do_not_doubt_those_of_a_person(mem: Memotherm, clock: FakeClock) -> None:
     """Its own memory is stored beside them."""
     old = say(mem, clock, "the standup is at 9:30")

@@ -227,7 +227,7 @@ def with_successors(
     for place, candidate in enumerate(candidates):
         if place < most and (doubtful := doubtful_parts(candidate.memory)):
             reason = Reason(code="replaces", details=(candidate.memory.id,))
-            for record in filter(None, map(find, dict.fromkeys(reversed(doubtful.values())))):
+            for record in filter(None, map(find, dict.fromkeys(reversed([*doubtful.values()])))):
                 yield candidate._replace(memory=record.memory, reason=reason, number=record.no, mark="")
         yield candidate
 
