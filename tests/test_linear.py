@@ -42,6 +42,7 @@ from memotherm.remember.draft import draft_of
 from memotherm.statements.acts import Act, likely
 from memotherm.statements.endings import ended, taken_back
 from memotherm.statements.replacing import Turn, concerns
+from memotherm.storage.candidates import WordIds
 from memotherm.text.claims import sentence_of, statement_of
 from memotherm.text.content import require_text
 from memotherm.text.mentions import tokens
@@ -49,12 +50,11 @@ from memotherm.text.redaction import Redactor
 from memotherm.text.tokens import counter
 from memotherm.text.tool_calls import ToolCall
 from memotherm.text.triggers import names_call_vaguely, reason_for_call
-from memotherm.text.word_ids import WordIds
 from tests.hostile import HOSTILE
 
 _PACKAGES = (
-    "text", "statements", "remember", "hooks", "storage.tombstones", "recall", "context", "notes", "tiers",
-    "history.prompts", "history.values", "history.editors", "history.sources",
+    "text", "statements", "remember", "hooks", "storage.candidates", "storage.tombstones", "recall", "context", "notes",
+    "tiers", "history.prompts", "history.values", "history.listing", "history.sources",
 )  # fmt: skip
 _TODAY, _NOW = date(2026, 3, 4), datetime(2026, 3, 4, tzinfo=UTC)
 

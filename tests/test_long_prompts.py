@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import memotherm
 from memotherm import Memotherm
-from memotherm.recall.query_parts import query_parts
+from memotherm.recall.pipeline import query_parts
 
 FACTS = [
     "Retries of the payment client stop after 5 attempts.",

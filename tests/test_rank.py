@@ -18,8 +18,7 @@ from memotherm.model import Why
 from memotherm.recall.evidence import TermMatrix, coverage
 from memotherm.recall.rank import limit_scores, newer_first, rank, relevant
 from memotherm.recall.values import DEFAULT_WEIGHTS, Evidence, FusionWeights, Ranked, RankedBlock
-from memotherm.storage.candidates import Candidates
-from memotherm.text.word_ids import WordIds
+from memotherm.storage.candidates import Candidates, WordIds
 
 _DAY = 86_400_000_000
 _NOW = 1000 * _DAY

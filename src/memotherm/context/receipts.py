@@ -14,7 +14,7 @@ from memotherm.context.packer import text_of
 from memotherm.model import Event, Memory, Priority, Retention, Tier
 from memotherm.model.reasons import Reason
 from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptAnswer, SentContext, SentPart
-from memotherm.recall.past import state_at
+from memotherm.recall.as_of import state_at
 from memotherm.text.tokens import counter
 
 

@@ -25,7 +25,7 @@ from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage, Se
 from memotherm.model.reports import Activity, Batch, Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
 from memotherm.model.results import ScopeCount, SessionStatus
 from memotherm.notes.placement import local_day
-from memotherm.recall.past import state_at
+from memotherm.recall.as_of import state_at
 from memotherm.remember import export_scope
 from memotherm.remember.draft import checked_key, list_keys
 from memotherm.settings import Settings

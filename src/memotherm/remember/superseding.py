@@ -6,6 +6,9 @@ contexts leave it out, and searches put it behind its successor.
 
 What a turn of a conversation replaces less clearly (`statements/replacing.py`) is marked as perhaps outdated, and is
 still in contexts, behind its successor.
+
+The turns of past sessions are stored as one memory each, and read for their statements later (`as_read`); they correct
+what was said before them (`correct_past`).
 """
 
 from __future__ import annotations
@@ -14,15 +17,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from memotherm.model import Memory, Scope, Tier
+from memotherm.model import Memory, Priority, Scope, Tier
 from memotherm.model.actions import Action
 from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, doubtful_parts, outdated_sentences
 from memotherm.remember.authority import outranks
 from memotherm.remember.proposals import propose_decision
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
-from memotherm.text.claims import hashed_slots, sentence_of
-from memotherm.text.corrections import Correction, statements
+from memotherm.text.claims import Claims, hashed_slots, sentence_of
+from memotherm.text.corrections import Correction, corrections, statements
 from memotherm.text.versions import Difference
 from memotherm.tiers.rules.properties import in_file, is_closed
 
@@ -121,3 +124,48 @@ def mark_doubtful(transaction: Transaction, memory_id: str, part: str, successor
     why = f"{successor.id} perhaps replaces {'it' if whole else 'a part of it'}"
     because = replace(cause, action=Action.UPDATE, rule="perhaps_outdated", why=why)
     transaction.change(record, replace(old, metadata={**old.metadata, PERHAPS_OUTDATED: doubtful}), because)
+
+
+def as_read(turn: Memory, said: Memory) -> Memory:
+    """Return what a stored turn becomes that was read as a statement; what was done with it meanwhile stays."""
+    moved = turn.tier_rule != said.tier_rule
+    return replace(
+        turn,
+        content=said.content,
+        tokens=said.tokens,
+        digest=said.digest,
+        kind=said.kind,
+        tags=tuple(dict.fromkeys((*turn.tags, *said.tags))),
+        tier=turn.tier if moved else said.tier,
+        priority=said.priority if turn.priority is Priority.LOW else turn.priority,
+        scope=said.scope,
+        metadata={**turn.metadata, **said.metadata},
+        trust=said.trust,
+        valid_until=turn.valid_until or said.valid_until,
+    )
+
+
+def correct_past(
+    transaction: Transaction, spaces: Sequence[int], memory_id: str, known: Claims, cause: Cause
+) -> list[str]:
+    """Let memories of some spaces cease to hold that a stored text of a past session corrects; return their ids.
+
+    It corrects what was said before it; what was said later may be stored already.
+    """
+    record = transaction.get(memory_id)
+    if record is None or not record.memory.visible_at(cause.at) or SUPERSEDED_BY in record.memory.metadata:
+        return []
+    own = {(claim.slot, claim.value) for claim in known.claims if claim.sentence in known.corrects}
+    about = transaction.claims_about(spaces, {slot for slot, _ in own})
+    if all((claim.slot, claim.value) in own for claim in about):
+        # As for nearly every one, nothing else was said about the same.
+        return []
+    memory = record.memory
+    found = superseded_by(transaction, spaces, memory, corrections(memory.content), cause)
+    first = next((each.record.memory.id for each in found if not outranks(each.record.memory, cause.by)), None)
+    if first is not None and memory.supersedes is None:
+        because = replace(cause, action=Action.UPDATE, rule="superseded", why=f"it corrects {first}")
+        record = transaction.change(record, replace(memory, supersedes=first), because)
+    for each in found:
+        mark_superseded(transaction, each, record.memory, cause)
+    return [each.record.memory.id for each in found]

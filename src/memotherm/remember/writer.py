@@ -17,10 +17,9 @@ from memotherm.remember.changes import archive_superseded, duplicate_of
 from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
 from memotherm.remember.forgotten import cleaned, require_allowed
 from memotherm.remember.limits import Limits
-from memotherm.remember.past import as_read, correct_past
 from memotherm.remember.proposals import propose_decision
 from memotherm.remember.summaries import remake, summaries_of
-from memotherm.remember.superseding import mark_doubtful, mark_superseded, superseded_by
+from memotherm.remember.superseding import as_read, correct_past, mark_doubtful, mark_superseded, superseded_by
 from memotherm.settings import Settings
 from memotherm.storage.rows import changes_between
 from memotherm.storage.store import Store, Transaction

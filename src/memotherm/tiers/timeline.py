@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from memotherm.errors import InvalidInput
 from memotherm.model import Event, Memory, Retention, Scope, Tier
 from memotherm.model.recall import HIT_THRESHOLD, USE_WINDOW, UseKind
-from memotherm.recall.past import count_until, histories_until, state_after
+from memotherm.recall.as_of import count_until, histories_until, state_after
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question
 from memotherm.settings import Settings

@@ -7,6 +7,7 @@ import json
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,17 +17,18 @@ from typing import TYPE_CHECKING
 from memotherm import embed
 from memotherm.embed import Embedder
 from memotherm.embed.calibration import DEFAULT, Calibration, estimate
-from memotherm.errors import DimensionMismatch, EmbedderRefused, StoreError
+from memotherm.errors import DimensionMismatch, EmbedderRefused, MemothermError, StoreError
 from memotherm.model.actions import Action
+from memotherm.model.process import OwnProcess
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Identity
-from memotherm.vectors.background import Background
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.float32]
+
 
 #: Called with (done, total) during a long operation.
 Progress = Callable[[int, int], None]
@@ -242,3 +244,43 @@ class FormerEmbedders:
         for session in self._sessions.values():
             if session is not None:
                 embed.close(session.embedder)
+
+
+class Background:
+    """Jobs that one thread runs in their order; it ends when there are none.
+
+    The interpreter waits for it when it ends. What fails is logged: the vectors are then missing, as the status says.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._process = OwnProcess(name)
+        self._lock = threading.Lock()
+        self._jobs: deque[Callable[[], object]] = deque()
+        self._thread: threading.Thread | None = None
+
+    def add(self, job: Callable[[], object]) -> None:
+        """Run a job after those that were added before."""
+        with self._lock:
+            self._jobs.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="memotherm-vectors")
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Return when all jobs have ended."""
+        while self._process.current and (thread := self._thread) is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    self._thread = None
+                    return
+                job = self._jobs.popleft()
+            try:
+                job()
+            except MemothermError as exc:
+                _log.warning("a long content waits for its vectors: %s", exc)
+            except Exception:  # noqa: BLE001 - the next job is run
+                _log.exception("a long content waits for its vectors")

@@ -10,9 +10,9 @@ import numpy as np
 
 from memotherm.model import Priority, Retention, Scope, Tier
 from memotherm.model.actions import Action
+from memotherm.storage.candidates import word_id
 from memotherm.storage.values import EVERY_RETENTION, Identity, Record
 from memotherm.testing import HashEmbedder
-from memotherm.text.word_ids import word_id
 from tests.storage.contract.base import EVERYONE, LIVE, Contract, numbers
 
 _ANN, _BOB = Scope(user="ann"), Scope(user="bob")

@@ -8,9 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memotherm.history.editors import VS_CODE, user_folders
 from memotherm.history.lines import elements, open_regular, read_object
-from memotherm.history.listing import files, head_of, transcript
+from memotherm.history.listing import VS_CODE, files, head_of, transcript, user_folders
 from memotherm.history.prompts import element, without_elements
 from memotherm.history.reader import Reader, Session, folder
 from memotherm.history.records import Reading, Record, Role, Transcript

@@ -11,9 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from memotherm.history.editors import VS_CODE, user_folders, workspace_of
 from memotherm.history.lines import entries, read_object
-from memotherm.history.listing import files, transcript
+from memotherm.history.listing import VS_CODE, files, transcript, user_folders, workspace_of
 from memotherm.history.reader import Reader, Session, actions, folder
 from memotherm.history.records import Ranges, Reading, Record, Role, Transcript
 from memotherm.history.values import items, mapping, text

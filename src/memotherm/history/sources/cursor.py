@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memotherm.history.editors import user_folders, workspace_of
 from memotherm.history.lines import entries
-from memotherm.history.listing import files, transcript
+from memotherm.history.listing import files, transcript, user_folders, workspace_of
 from memotherm.history.prompts import element
 from memotherm.history.reader import Reader, Session, folder
 from memotherm.history.records import Reading, Record, Transcript

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
-from memotherm.storage.candidates import Candidates
+from memotherm.storage.candidates import Candidates, WordIds
 from memotherm.storage.filters import passing_rows
 from memotherm.storage.rows import UnwrittenUses
 from memotherm.storage.sqlite import driver
@@ -26,7 +26,6 @@ from memotherm.storage.sqlite.statements import CountedUses, SqliteStatements
 from memotherm.storage.statements import Row
 from memotherm.storage.transaction import indexed_words
 from memotherm.storage.values import Search
-from memotherm.text.word_ids import WordIds
 
 #: Returns the words of some active memories, as one text each.
 ReadTexts = Callable[[Sequence[int]], Sequence[str]]
