@@ -260,11 +260,11 @@ def test_more_turns_can_be_taken_back_than_there_are(tmp_path: Path) -> None:
     assert found.records == []
 
 
-def test_a_compaction_is_a_summary(tmp_path: Path) -> None:
-    """The turns before it stay."""
+def test_a_compaction_loses_nothing(tmp_path: Path) -> None:
+    """The turns before it stay; what the program says about them is left out."""
     found = read_thread(tmp_path, meta(), message("user", "hi"), line("compacted", message="They said hi."))
 
-    assert found.told() == [("user", "hi"), ("summary", "They said hi.")]
+    assert found.told() == [("user", "hi")]
 
 
 def test_the_oldest_files_have_no_envelopes(tmp_path: Path) -> None:

@@ -43,7 +43,6 @@ def test_a_session_becomes_prompts_answers_commands_and_edits(tmp_path: Path) ->
 
     assert found.told() == [
         ("user", "run the tests"), ("assistant", "Running."), ("command", "pytest -q"), ("edit", "/w/api/app.py"),
-        ("summary", "They ran the tests."),
     ]  # fmt: skip
     assert (found.records[2].failed, found.records[2].output) == (True, "No module named 'yaml'")
     assert found.records[0].time == datetime(2026, 11, 1, 9, 0, 2, tzinfo=UTC)
@@ -150,7 +149,7 @@ def test_a_chat_is_the_state_that_its_log_leaves(tmp_path: Path) -> None:
 
     assert found.told() == [
         ("user", "why?"), ("command", "make"), ("edit", "/w/api/app.py"), ("assistant", "Because of yaml."),
-        ("user", "and now?"), ("title", "Yaml"),
+        ("user", "and now?"),
     ]  # fmt: skip
     assert found.records[1].output == "make: error 2"
     assert {record.project for record in found.records} == {"/w/my api"}

@@ -65,7 +65,7 @@ def test_a_conversation_becomes_prompts_answers_commands_and_edits(tmp_path: Pat
     found = read("cursor", tmp_path)
 
     assert found.told() == [
-        ("user", "why stale?"), ("assistant", "Looking."), ("command", "make"), ("edit", "app.py"), ("title", "Fix"),
+        ("user", "why stale?"), ("assistant", "Looking."), ("command", "make"), ("edit", "app.py"),
     ]  # fmt: skip
     assert (found.records[2].failed, found.records[2].output) == (True, "make: error 2")
     assert [record.time for record in found.records[:2]] == [BEGUN, datetime(2026, 11, 1, 9, 5, tzinfo=UTC)]

@@ -55,7 +55,7 @@ def test_the_branch_up_to_the_current_message_is_read(tmp_path: Path) -> None:
 
     found = read("chatgpt", write(tmp_path, chat(**nodes)))
 
-    assert found.told() == [("user", "kept"), ("assistant", "answer"), ("title", "T")]
+    assert found.told() == [("user", "kept"), ("assistant", "answer")]
     assert {(record.session, record.time) for record in found.records} == {("x", datetime.fromtimestamp(SECONDS, UTC))}
 
 
@@ -75,7 +75,7 @@ def test_messages_that_nobody_sees_are_left_out(tmp_path: Path, noise: Json) -> 
         "chatgpt", write(tmp_path, chat(b=node(None, "user", "kept"), n=noise, c=node("n", "assistant", "ok")))
     )
 
-    assert found.told()[:-1] == [("user", "kept"), ("assistant", "ok")]
+    assert found.told() == [("user", "kept"), ("assistant", "ok")]
 
 
 def test_images_and_marks_of_citations_are_removed(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_images_and_marks_of_citations_are_removed(tmp_path: Path) -> None:
 
     found = read("chatgpt", write(tmp_path, chat(**nodes)))
 
-    assert found.told()[:-1] == [("user", "what is it?"), ("assistant", "Otters swim.")]
+    assert found.told() == [("user", "what is it?"), ("assistant", "Otters swim.")]
     assert found.records[0].time is None
 
 
@@ -95,7 +95,7 @@ def test_a_circle_of_parents_ends(tmp_path: Path) -> None:
     """Each message is read once."""
     found = read("chatgpt", write(tmp_path, chat(b=node("c", "user", "one"), c=node("b", "assistant", "two"))))
 
-    assert [record.text for record in found.records] == ["one", "two", "T"]
+    assert [record.text for record in found.records] == ["one", "two"]
 
 
 def test_of_the_branches_of_claude_the_newest_is_read(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_of_the_branches_of_claude_the_newest_is_read(tmp_path: Path) -> None:
         ),
     )
 
-    assert found.told() == [("user", "kept"), ("assistant", "new"), ("title", "T")]
+    assert found.told() == [("user", "kept"), ("assistant", "new")]
 
 
 def test_older_exports_of_claude_name_no_parents(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_older_exports_of_claude_name_no_parents(tmp_path: Path) -> None:
 
     found = read("claude-export", write(tmp_path, claude_chat(*messages)))
 
-    assert found.told() == [("user", "kept"), ("assistant", "answer"), ("title", "T")]
+    assert found.told() == [("user", "kept"), ("assistant", "answer")]
 
 
 @pytest.mark.parametrize(("source", "conversation"), [("chatgpt", CHAT), ("claude-export", CLAUDE_CHAT)])

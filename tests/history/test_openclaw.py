@@ -50,8 +50,7 @@ CHAT = [
     message("z", "k", "user", "thanks"),
 ]  # fmt: skip
 TOLD = [
-    ("user", "run the tests"), ("assistant", "Running."), ("command", "pytest -q"), ("summary", "They ran."),
-    ("user", "thanks"),
+    ("user", "run the tests"), ("assistant", "Running."), ("command", "pytest -q"), ("user", "thanks"),
 ]  # fmt: skip
 
 

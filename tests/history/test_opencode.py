@@ -87,7 +87,6 @@ def test_a_session_becomes_prompts_answers_commands_and_edits(tmp_path: Path) ->
 
     assert found.told() == [
         ("user", "run the tests"), ("assistant", "Running."), ("command", "pytest -q"), ("edit", "/w/api/app.py"),
-        ("title", "Tests"),
     ]  # fmt: skip
     assert (found.records[2].failed, found.records[2].output) == (True, "No module named 'yaml'")
     assert found.records[0].time == datetime.fromtimestamp(MS / 1000, UTC)
@@ -112,18 +111,19 @@ def test_reverted_messages_are_left_out(tmp_path: Path) -> None:
     for number, said in enumerate(("one", "1", "two", "2"), 1):
         store.message(f"msg_{number}", "user" if number % 2 else "assistant", said)
 
-    assert [record.text for record in read("opencode", tmp_path).records] == ["one", "1", "Tests"]
+    assert [record.text for record in read("opencode", tmp_path).records] == ["one", "1"]
 
 
-def test_a_subagent_has_its_parent_and_a_summary_its_role(tmp_path: Path) -> None:
-    """The answer of a compaction is a summary."""
+def test_a_subagent_has_its_parent(tmp_path: Path) -> None:
+    """The answer of a compaction, which repeats what was said, is left out."""
     store = Store(tmp_path, VERSION_1)
     store.session("ses_2", parent_id="ses_1", title="New session - 2026-11-01")
     store.message("msg_1", "assistant", "They ran the tests.", session="ses_2", summary=True)
+    store.message("msg_2", "assistant", "They pass.", session="ses_2")
 
     (record,) = read("opencode", tmp_path).records
 
-    assert (record.session, record.parent, record.role) == ("ses_2", "ses_1", "summary")
+    assert (record.session, record.parent, record.text) == ("ses_2", "ses_1", "They pass.")
 
 
 def fill_version_2(store: Store, name: str = "ses_1", **row: Any) -> None:
@@ -154,7 +154,6 @@ def test_version_2_is_read_in_its_order(tmp_path: Path) -> None:
 
     assert found.told() == [
         ("user", "run the tests"), ("assistant", "Ok."), ("command", "make"), ("command", "ls"),
-        ("summary", "They ran the tests."), ("title", "Tests 2"),
     ]  # fmt: skip
     assert (found.records[2].failed, found.records[2].output) == (True, "make: error 2")
     assert found.reading.unknown == {"hologram": 1}
@@ -291,7 +290,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
     found = read("opencode", home)
 
-    assert found.told() == [("title", "T")]
+    assert found.records == []
 
 
 def test_a_session_that_is_gone_is_no_error(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_a_session_of_goose_is_read_from_its_database(tmp_path: Path) -> None:
 
     found = read("goose", tmp_path)
 
-    assert found.told() == [("user", "hi"), ("assistant", "Hello."), ("command", "make"), ("title", "Greeting")]
+    assert found.told() == [("user", "hi"), ("assistant", "Hello."), ("command", "make")]
     assert (found.records[2].failed, found.records[2].output) == (True, "make: error 2")
     assert {record.project for record in found.records} == {"/w/api"}
     assert (found.records[0].time, found.reading.broken) == (BEGUN, 1)

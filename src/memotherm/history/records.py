@@ -12,7 +12,7 @@ from typing import Literal
 
 from memotherm.text.failures import error_lines
 
-Role = Literal["user", "assistant", "command", "edit", "summary", "title"]
+Role = Literal["user", "assistant", "command", "edit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Record:
     #: None if the transcript does not say it.
     time: datetime | None
     role: Role
-    #: The prompt, the answer, the command line, the path of the edited file, the summary or the title.
+    #: The prompt, the answer, the command line, or the path of the edited file.
     text: str
     #: The working folder, and the branch of git in it.
     project: str

@@ -22,15 +22,13 @@ from memotherm.text.content import digest
 
 _HOST = CLIENTS["claude"]
 _TREE = frozenset(("user", "assistant", "system", "attachment", "progress"))
-#: Entries with a title, and the fields that have it.
-_TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 #: Entries without anything to keep. Some hold a second copy of every message.
 _IGNORED = frozenset(
     """
-    agent-color agent-name agent-setting api-request api-request-blob api-request-shape artifact-autoreact-ledger
-    atis-latch attribution-snapshot bridge-session content-replacement cost-state file-history-delta
-    file-history-snapshot frame-link history-suppression mode permission-mode pr-link queue-operation repl-mode
-    resume-head-vouch saved-hook-context speculation-accept tag tools-used worktree-state
+    agent-color agent-name agent-setting ai-title api-request api-request-blob api-request-shape artifact-autoreact-
+    ledger atis-latch attribution-snapshot bridge-session content-replacement cost-state custom-title file-history-
+    delta file-history-snapshot frame-link history-suppression mode permission-mode pr-link queue-operation repl-
+    mode resume-head-vouch saved-hook-context speculation-accept summary tag tools-used worktree-state
     """.split()  # noqa: SIM905 - a list would take thirty lines
 )
 #: The size of a file whose entries are kept in memory.
@@ -82,8 +80,6 @@ class ClaudeCode(Reader):
         for number, entry in tree.live_entries():
             yield from session.records(number, entry)
         yield from session.unfinished()
-        if tree.title:
-            yield _record(tree.entry, f"{transcript.session}:title", "title", tree.title)
 
 
 def _is_ours(head: bytes) -> bool:
@@ -92,7 +88,7 @@ def _is_ours(head: bytes) -> bool:
 
 def _is_needed(head: bytes) -> bool:
     kind = _FIRST_TYPE.match(head)
-    return kind is None or kind[1].decode() in _TREE or kind[1].decode() in _TITLES or kind[1] == b"last-prompt"
+    return kind is None or kind[1].decode() in _TREE or kind[1] == b"last-prompt"
 
 
 class _Node(NamedTuple):
@@ -116,11 +112,8 @@ class _Tree:
     """The entries of a file by id, with the parent of each."""
 
     def __init__(self, transcript: Transcript, reading: Reading, subagent: bool) -> None:
-        self.title = ""
         #: The entries by line, of a file that is small; of another one they are read again.
         self.entries: dict[int, Mapping[str, Any]] | None = {} if transcript.size <= _SMALL else None
-        #: An entry with the fields that all entries of the session share.
-        self.entry: Mapping[str, Any] = {}
         #: The places (line, block) of texts that are repeated with more at the end; the last has the id of the first.
         self.copies: dict[tuple[int, int], str] = {}
         self._nodes: dict[str, _Node] = {}
@@ -156,16 +149,11 @@ class _Tree:
 
     def _take(self, number: int, entry: Mapping[str, Any]) -> None:
         kind = text(entry, "type")
-        self._reading.count(kind, kind in _TREE or kind in _TITLES or kind in _IGNORED or kind == "last-prompt")
-        if kind in _TITLES:
-            # Old files begin with the summaries of other sessions.
-            if kind != "summary" or text(entry, "leafUuid") in self._nodes:
-                self.title = text(entry, _TITLES[kind]) or self.title
-        elif kind == "last-prompt":
+        self._reading.count(kind, kind in _TREE or kind in _IGNORED or kind == "last-prompt")
+        if kind == "last-prompt":
             self._leaf, self._last = text(entry, "leafUuid"), False
         elif text(entry, "uuid") and bool(entry.get("isSidechain")) == self._subagent:
             self._reading.version = text(entry, "version") or self._reading.version
-            self.entry = entry if kind in ("user", "assistant") else self.entry
             message = text(mapping(entry, "message"), "id")
             parent = text(entry, "parentUuid") or text(entry, "logicalParentUuid")
             self._add(number, text(entry, "uuid"), parent, message or text(entry, "sourceToolAssistantUUID"))
@@ -286,13 +274,9 @@ class _Conversation(Session):
             yield from self.finished(text(block, "tool_use_id"), output, failed=bool(block.get("is_error")))
 
     def _prompts(self, entry: Mapping[str, Any]) -> Iterator[Record]:
-        if entry.get("isMeta") or any(field in entry for field in _RESULT_FIELDS):
-            return
-        content = mapping(entry, "message").get("content")
-        if entry.get("isCompactSummary"):
-            yield _record(entry, text(entry, "uuid"), "summary", text_of(content))
-        elif entry.get("promptSource") != "system":
-            yield from self._prompt_of(entry, content)
+        written = entry.get("isMeta") or entry.get("isCompactSummary") or entry.get("promptSource") == "system"
+        if not written and not any(field in entry for field in _RESULT_FIELDS):
+            yield from self._prompt_of(entry, mapping(entry, "message").get("content"))
 
     def _queued(self, entry: Mapping[str, Any]) -> Iterator[Record]:
         """Yield a prompt that was typed while the agent worked."""

@@ -41,7 +41,7 @@ _BARE = frozenset(("message", "reasoning", *_CALLS, *_OUTPUTS))
 _NEEDED = frozenset(
     kind.encode()
     for kind in (
-        *_CALLS, *_OUTPUTS, "session_meta", "turn_context", "compacted", "message", "item_completed", "user_message",
+        *_CALLS, *_OUTPUTS, "session_meta", "turn_context", "message", "item_completed", "user_message",
         "agent_message", "exec_command_end", "patch_apply_end", "thread_rolled_back", "task_started",
     )
 )  # fmt: skip
@@ -284,9 +284,7 @@ class _Thread(Session):
         if turn in self._copied:
             return
         self._turn, self._time = turn, time
-        if kind == "compacted":
-            yield self._record("summary", text(payload, "message"))
-        elif kind == "response_item":
+        if kind == "response_item":
             yield from self._item(inner, payload)
         elif kind == "event_msg":
             yield from self._event(inner, payload)

@@ -116,10 +116,6 @@ class _Events(Session):
                 yield self._own(entry, data, "user", text(data, "content"))
         elif kind == "assistant.message":
             yield self._own(entry, data, "assistant", text(data, "content"))
-        elif kind == "session.compaction_complete":
-            yield self._own(entry, data, "summary", text(data, "summaryContent"))
-        elif kind == "session.title_changed":
-            yield self._own(entry, data, "title", text(data, "title"))
         elif kind == "tool.execution_start":
             done = actions(text(data, "toolName"), mapping(data, "arguments"))
             self.wait_for(text(data, "toolCallId"), [self._own(entry, data, *each) for each in done])
@@ -145,7 +141,6 @@ def _chat_records(transcript: Transcript, reading: Reading) -> Iterator[Record]:
         chat = _Chat(text(state, "sessionId") or transcript.session, workspace_of(transcript.path.parents[1]))
         for place, request in enumerate(items(state, "requests")):
             yield from chat.records(request, text(request, "requestId") or str(place))
-        yield chat.record(f"{chat.name}:title", state.get("creationDate"), "title", text(state, "customTitle"))
 
 
 class _Chat(Session):

@@ -105,7 +105,6 @@ class _Conversation(Session):
                 yield from self._bubble(name, bubble)
         for place, bubble in enumerate(items(self._composer, "conversation")):
             yield from self._bubble(text(bubble, "bubbleId") or str(place), bubble)
-        yield self.record(f"{self.name}:title", self._time, "title", text(self._composer, "name"))
 
     def _bubble(self, name: str, bubble: Mapping[str, Any]) -> Iterator[Record]:
         name, time = f"{self.name}:{name}", bubble.get("createdAt")

@@ -110,9 +110,6 @@ class ChatGPT(_Export):
             role = _ROLES.get(text(mapping(message, "author"), "role"))
             if role is not None and not _is_hidden(message):
                 yield session.record(f"{session.name}:{name}", message.get("create_time"), role, _said(message))
-        yield session.record(
-            f"{session.name}:title", conversation.get("create_time"), "title", text(conversation, "title")
-        )
 
 
 class ClaudeExport(_Export):
@@ -129,9 +126,6 @@ class ClaudeExport(_Export):
             if role is not None:
                 said = text_of(message.get("content"), ("text",)) or text(message, "text")
                 yield session.record(text(message, "uuid"), message.get("created_at"), role, said)
-        yield session.record(
-            f"{session.name}:title", conversation.get("created_at"), "title", text(conversation, "name")
-        )
 
 
 def _branch_of(nodes: Mapping[str, Any], leaf: str, reading: Reading) -> dict[str, None]:

@@ -46,8 +46,7 @@ class Goose(Reader):
             for table in _TABLES:
                 database.require(*table)
             reading.known += 1
-            columns = ("working_dir", "name", "description", "created_at")
-            row = next(database.rows("sessions", columns, "id = ?", (transcript.session,)), None)
+            row = next(database.rows("sessions", ("working_dir",), "id = ?", (transcript.session,)), None)
             if row is None:
                 return
             session = Session(transcript.session, row[0] or "")
@@ -55,9 +54,6 @@ class Goose(Reader):
             rows = database.rows("messages", wanted, "session_id = ?", (transcript.session,), order="rowid")
             for place, (name, role, time, data) in enumerate(rows):
                 yield from _records_of(session, str(name or place), str(role), time, _content(data, reading))
-            title = row[1] or row[2]
-            said = title if isinstance(title, str) else ""
-            yield session.record(f"{session.name}:title", row[3], "title", said)
 
 
 def _states(database: Database) -> dict[str, str] | None:
@@ -86,7 +82,6 @@ def _from_file(transcript: Transcript, reading: Reading) -> Iterator[Record]:
             yield from _records_of(session, name, role, entry.get("created"), entry.get("content"))
         elif "working_dir" in entry:
             session = Session(transcript.session, text(entry, "working_dir"))
-            yield session.record(f"{session.name}:title", None, "title", text(entry, "description"))
 
 
 def _records_of(session: Session, name: str, role: str, time: object, content: object) -> Iterator[Record]:

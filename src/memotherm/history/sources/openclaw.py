@@ -124,10 +124,6 @@ def _records_of(session: Session, entry: Entry) -> Iterator[Record]:
     role, content = text(message, "role"), message.get("content")
     if kind == "session":
         session.name, session.project = text(entry, "id") or session.name, text(entry, "cwd") or session.project
-    elif kind in ("compaction", "branch_summary"):
-        yield session.record(_key(entry), time, "summary", text(entry, "summary"))
-    elif kind == "session_info":
-        yield session.record(_key(entry), time, "title", text(entry, "name"))
     elif kind == "message" and role == "user":
         yield from session.unfinished()
         yield session.record(_key(entry), time, "user", typed(text_of(content), _PREFIXES))

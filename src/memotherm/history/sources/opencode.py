@@ -21,8 +21,8 @@ _TABLES = (("session_v2", "session_message"), ("session", "message"))
 _NOISE_KINDS = ("reasoning", "step-start", "step-finish", "snapshot", "patch", "file", "agent", "retry", "subtask")
 _NOISE = tuple(f'{{"type":"{kind}",' for kind in _NOISE_KINDS)
 _NOISE_BYTES = tuple(each.encode() for each in _NOISE)
-#: How the title begins that the program gives.
-_NO_TITLE = ("New session", "Child session")
+#: Types of messages that are not kept.
+_SILENT = ("system", "synthetic", "compaction", "model-switched", "agent-switched", "location-switched")
 
 
 class OpenCode(Reader):
@@ -86,20 +86,11 @@ class _Session(Session):
         super().__init__(name, project, parent)
         self.reverted = reverted
 
-    def title(self, said: object, time: object) -> Iterator[Record]:
-        """Yield the title of the session, unless the program made it up."""
-        if isinstance(said, str) and not said.startswith(_NO_TITLE):
-            yield self.record(f"{self.name}:title", time, "title", said)
-
-    def message(
-        self, name: str, role: str, time: object, parts: list[Mapping[str, Any]], summary: bool
-    ) -> Iterator[Record]:
+    def message(self, name: str, role: str, time: object, parts: list[Mapping[str, Any]]) -> Iterator[Record]:
         """Yield the records of a message: its text, then its commands and edits."""
         said = "\n".join(text(part, "text").strip() for part in parts if _is_said(part))
-        if role == "user":
-            yield self.record(name, time, "user", said)
-        elif role == "assistant":
-            yield self.record(name, time, "summary" if summary else "assistant", said)
+        if role in ("user", "assistant"):
+            yield self.record(name, time, "user" if role == "user" else "assistant", said)
         for place, part in enumerate(part for part in parts if text(part, "type") == "tool"):
             yield from self._called(f"{name}:{place}", time, part)
 
@@ -124,20 +115,20 @@ def _reverted(value: object) -> str:
     return text(found, "messageID") if isinstance(found, dict) else ""
 
 
-_SESSION_FIELDS = ("directory", "parent_id", "revert", "title", "time_created", "version")
+_SESSION_FIELDS = ("directory", "parent_id", "revert", "version")
 
 
-def _session_of(database: Database, table: str, name: str, reading: Reading) -> tuple[_Session, object, object]:
-    """Return a session, its title and its time."""
+def _session_of(database: Database, table: str, name: str, reading: Reading) -> _Session:
+    """Return a session."""
     row = next(database.rows(table, _SESSION_FIELDS, "id = ?", (name,)), (None,) * len(_SESSION_FIELDS))
-    project, parent, revert, title, time, version = row
+    project, parent, revert, version = row
     reading.version = version if isinstance(version, str) else reading.version
     reading.known += 1
-    return _Session(name, parent or "", project or "", _reverted(revert)), title, time
+    return _Session(name, parent or "", project or "", _reverted(revert))
 
 
 def _from_version_1(database: Database, name: str, reading: Reading) -> Iterator[Record]:
-    session, title, begun = _session_of(database, "session", name, reading)
+    session = _session_of(database, "session", name, reading)
     rows = database.rows("message", ("id", Data("data")), "session_id = ?", (name,), order="id")
     # The rows are few and short; one open cursor at a time.
     for message, data in list(rows):
@@ -146,8 +137,8 @@ def _from_version_1(database: Database, name: str, reading: Reading) -> Iterator
         info = _decoded(data, reading)
         kept = [_without_output(_decoded(part, reading)) for part in _parts(database, message)]
         time = mapping(info, "time").get("created")
-        yield from session.message(message, text(info, "role"), time, kept, info.get("summary") is True)
-    yield from session.title(title, begun)
+        if info.get("summary") is not True:
+            yield from session.message(message, text(info, "role"), time, kept)
 
 
 def _parts(database: Database, message: str) -> Iterator[object]:
@@ -159,7 +150,7 @@ def _parts(database: Database, message: str) -> Iterator[object]:
 
 
 def _from_version_2(database: Database, name: str, reading: Reading) -> Iterator[Record]:
-    session, title, begun = _session_of(database, "session_v2", name, reading)
+    session = _session_of(database, "session_v2", name, reading)
     columns = ("id", "type", "time_created", Data("data"))
     for message, kind, time, data in database.rows("session_message", columns, "session_id = ?", (name,), order="seq"):
         if message == session.reverted:
@@ -167,14 +158,11 @@ def _from_version_2(database: Database, name: str, reading: Reading) -> Iterator
         info = _decoded(data, reading)
         if kind in ("user", "assistant"):
             content = items(info, "content") or [{"type": "text", "text": text(info, "text")}]
-            yield from session.message(message, kind, time, content, False)
-        elif kind == "compaction":
-            yield session.record(message, time, "summary", text(info, "summary") or text(info, "text"))
+            yield from session.message(message, kind, time, content)
         elif kind == "shell":
             yield session.record(message, time, "command", text(info, "command"))
-        elif kind not in ("system", "synthetic", "model-switched", "agent-switched", "location-switched"):
+        elif kind not in _SILENT:
             reading.unknown[str(kind)] += 1
-    yield from session.title(title, begun)
 
 
 def _decoded(data: object, reading: Reading) -> Mapping[str, Any]:
@@ -208,5 +196,5 @@ def _from_files(path: Path, reading: Reading) -> Iterator[Record]:
             break
         parts = [read_object(part, reading) or {} for part in children(storage / "part" / file.stem, ".json")]
         time = mapping(message, "time").get("created")
-        yield from session.message(file.stem, text(message, "role"), time, parts, message.get("summary") is True)
-    yield from session.title(info.get("title"), mapping(info, "time").get("created"))
+        if message.get("summary") is not True:
+            yield from session.message(file.stem, text(message, "role"), time, parts)
