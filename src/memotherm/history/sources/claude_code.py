@@ -25,10 +25,10 @@ _TREE = frozenset(("user", "assistant", "system", "attachment", "progress"))
 #: Entries without anything to keep. Some hold a second copy of every message.
 _IGNORED = frozenset(
     """
-    agent-color agent-name agent-setting ai-title api-request api-request-blob api-request-shape artifact-autoreact-
-    ledger atis-latch attribution-snapshot bridge-session content-replacement cost-state custom-title file-history-
-    delta file-history-snapshot frame-link history-suppression mode permission-mode pr-link queue-operation repl-
-    mode resume-head-vouch saved-hook-context speculation-accept summary tag tools-used worktree-state
+    agent-color agent-name agent-setting ai-title api-request api-request-blob api-request-shape
+    artifact-autoreact-ledger atis-latch attribution-snapshot bridge-session content-replacement cost-state custom-title
+    file-history-delta file-history-snapshot frame-link history-suppression mode permission-mode pr-link queue-operation
+    repl-mode resume-head-vouch saved-hook-context speculation-accept summary tag tools-used worktree-state
     """.split()  # noqa: SIM905 - a list would take thirty lines
 )
 #: The size of a file whose entries are kept in memory.
