@@ -30,7 +30,7 @@ from memotherm import Memotherm, Settings
 from memotherm.model.clock import to_micros
 from memotherm.storage.open import open_store
 from memotherm.storage.postgres.transaction import lexemes
-from memotherm.storage.transaction import indexed_words
+from memotherm.storage.rows import indexed_words
 from memotherm.text.content import digest
 
 __all__ = ["measure"]

@@ -15,12 +15,12 @@ from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk
-from memotherm.facade.correction import Correction
+from memotherm.facade.correction import Correction, update
 from memotherm.facade.endings import Endings, renewed_anchors
 from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.facade.services import Services
 from memotherm.facade.tasks import Tasks, apply_reports
-from memotherm.facade.undoing import undo_event
+from memotherm.facade.undoing import event_page, undo_event
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
@@ -529,7 +529,9 @@ class Memotherm(Correction, Tasks):
             until: Only events before this moment.
         """
         where = self._view.event_filter(action, actor, rule, since, until)
-        return self._view.events(limit, cursor, where, oldest_first=oldest_first, include_narrower=include_narrower)
+        return event_page(
+            self._view, limit, cursor, where, oldest_first=oldest_first, include_narrower=include_narrower
+        )
 
     def status(self, include_narrower: bool = False) -> Status:
         """Return counts of the visible memories and the state of the store.
@@ -566,7 +568,7 @@ class Memotherm(Correction, Tasks):
         """
         fields: dict[str, object] = {"kind": kind, "tags": tags, "metadata": metadata, "key": key}
         fields |= {"valid_from": valid_from, "valid_until": valid_until}
-        return self._view.update(memory_id, content, fields, ttl, expires_at, why, version)
+        return update(self._view, memory_id, content, fields, ttl, expires_at, why, version)
 
     def move(self, memory_id: str, tier: Tier | TierValue, why: str = "") -> Memory:
         """Move a memory to another tier; a priority is accepted as well, and sets that."""

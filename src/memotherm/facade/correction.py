@@ -1,19 +1,43 @@
-"""The verbs of correction: what a request concerns, a part replaced, names that mean the same, conflicts."""
+"""The verbs that correct: fields and parts replaced, what a request concerns, names that mean the same, conflicts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
 
-from memotherm.errors import InvalidInput
-from memotherm.facade.queries import LARGEST_PAGE, require_limit
+from memotherm.errors import InvalidInput, StaleWrite
+from memotherm.facade.endings import (
+    condition_here,
+    with_anchors,
+    written_condition,
+)
+from memotherm.facade.queries import (
+    LARGEST_PAGE,
+    require_limit,
+)
 from memotherm.facade.view import View
 from memotherm.model import Memory, Recall, Retention, Tier
 from memotherm.model.actions import Action
+from memotherm.model.clock import as_moment
+from memotherm.model.marks import ENDS
 from memotherm.model.results import Conflict, Selection
 from memotherm.recall.mentioned import ALIAS, ALIASES, mentioned
-from memotherm.remember.draft import Draft
-from memotherm.text.content import digest, require_text
+from memotherm.remember.authority import outranks, require_visible
+from memotherm.remember.draft import (
+    Draft,
+    checked_key,
+    checked_kind,
+    checked_metadata,
+    checked_tags,
+    end_of,
+    expiry,
+    lifetime_of,
+)
+from memotherm.text.content import digest, require_content, require_text
 from memotherm.text.mentions import tokens
+from memotherm.tiers.rules.retention import require_editable
 
 #: How many hits of a search are looked at.
 _POOL = 100
@@ -21,6 +45,66 @@ _LONGEST_REQUEST = 1000
 _LONGEST_NAME = 200
 #: How many statements with equally many words of a text are compared by their meaning.
 _MOST_COMPARED = 50
+
+
+def update(
+    view: View,
+    memory_id: str,
+    content: str | None,
+    fields: Mapping[str, Any],
+    ttl: timedelta | float | str | None = None,
+    expires_at: datetime | str | None = None,
+    why: str = "",
+    version: int | None = None,
+    action: Action = Action.UPDATE,
+    removed: Sequence[str] = (),
+) -> Memory:
+    """Change the content and the fields of a memory; None changes nothing. `removed` are parts that were wrong."""
+    now, settings = view.now(), view.services.settings
+    if (until := written_condition(fields.get("valid_until"))) is not None:
+        metadata = fields.get("metadata") or view.record(memory_id).memory.metadata
+        ends = condition_here(until, view.folder)
+        fields = {**fields, "valid_until": None, "metadata": {**metadata, ENDS: ends}}
+    fields = {**fields, "metadata": with_anchors(fields.get("metadata"), view.folder)}
+    check: dict[str, Callable[[Any], Any]] = {
+        "kind": checked_kind,
+        "tags": checked_tags,
+        "metadata": checked_metadata,
+        "key": checked_key,
+        "valid_from": lambda moment: as_moment(moment, "valid_from", now),
+        "valid_until": lambda moment: end_of(moment, now),
+    }
+    changes = {name: check[name](value) for name, value in fields.items() if value is not None}
+    lifetime = lifetime_of(ttl, expires_at, now)
+    if lifetime is not None:
+        changes["expires_at"] = expiry(now, lifetime)
+
+    def alter(memory: Memory) -> Memory:
+        if version is not None and memory.version != version:
+            raise StaleWrite(f"{memory_id} has changed since version {version}: read it again, then change it")
+        trust = memory.trust if content is None else memory.trust.after_rewrite(view.trust)
+        return replace(require_editable(memory), **changes, trust=trust)
+
+    cause = replace(view.cause(action, why), at=now)
+    if content is None:
+        return view.services.changes.change(view.scope, memory_id, alter, cause)
+    content = require_content(content, settings.max_content_chars)
+    memory = view.record(memory_id).memory
+    if memory.retention is Retention.ACTIVE and outranks(memory, view.trust):
+        return _propose(view, alter(memory), content)
+    return view.services.changes.rewrite(view.scope, memory, alter, content, cause, removed)
+
+
+def _propose(view: View, memory: Memory, content: str) -> Memory:
+    """Store what would replace the content of a memory of more trust as a proposal, in the same scope."""
+    services = view.services
+    services.store.transact(lambda transaction: require_visible(transaction, view.scope, memory.id))
+    draft = Draft(
+        content=content, kind=memory.kind, tags=memory.tags, priority=memory.priority, metadata=memory.metadata,
+        supersedes=memory.id, index=memory.index, expires_at=memory.expires_at, valid_from=memory.valid_from,
+        valid_until=memory.valid_until,
+    )  # fmt: skip
+    return services.writer.remember([draft], memory.scope, view.cause(Action.REMEMBER))[0]
 
 
 class Correction:
@@ -89,8 +173,8 @@ class Correction:
             raise InvalidInput(f"{memory_id} says nothing about {new!r}: name the part that it replaces")
         chosen = part if part is not None and part in old else self._closest(said, f"{part or ''} {new}")
         removed = () if chosen == old else (chosen, with_subject(old, chosen, new))
-        return view.update(
-            memory_id, replaced(old, chosen, new.strip()), {}, why=why, action=Action.AMEND, removed=removed
+        return update(
+            view, memory_id, replaced(old, chosen, new.strip()), {}, why=why, action=Action.AMEND, removed=removed
         )
 
     def _closest(self, parts: Sequence[str], text: str) -> str:

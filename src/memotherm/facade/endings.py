@@ -191,10 +191,8 @@ class Endings:
             return False
         return state_of(memory.metadata[ANCHORS], self._here, repository.committed(commit)) in FILE_MARKS
 
-    def callbacks(self, *, current: bool) -> Checks:
-        """Return what a request for a context takes; nothing for one about the past, or without a folder."""
-        if not current or self._view.folder is None:
-            return {}
+    def callbacks(self) -> Checks:
+        """Return what a request for a context takes."""
         return {
             "unfit": self.unfit,
             "places_behind": self.places_behind,
@@ -215,8 +213,6 @@ class Endings:
 
     def checked(self, found: Found) -> Found:
         """Return what was found as it is after the check: what has ended, and hits whose files have changed last."""
-        if self._view.folder is None:
-            return found
         pinned, looked = map(self._look, found.pinned), list(map(self._look, found.hits))
         places = [(self._is_less_fit(hit), no + self.places_behind(hit.memory)) for no, hit in enumerate(looked)]
         hits = (looked[no] for no in sorted(range(len(looked)), key=places.__getitem__))

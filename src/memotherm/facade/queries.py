@@ -46,7 +46,10 @@ class Queries:
     @property
     def services(self) -> Services:
         """The services, with the rules and limits of the policy that is in force as far as was seen."""
-        self._services.active_policy.rules()
+        services = self._services
+        if services.adoption == services.store.adopted:
+            return services
+        services.active_policy.rules()
         return self._last_services()
 
     def _last_services(self) -> Services:

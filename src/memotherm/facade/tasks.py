@@ -9,6 +9,7 @@ from functools import partial
 from typing import Literal, Protocol, Self
 
 from memotherm.errors import Forbidden, InvalidInput
+from memotherm.facade.correction import update
 from memotherm.facade.queries import LARGEST_PAGE, require_limit
 from memotherm.facade.view import View
 from memotherm.model import Memory, Scope
@@ -54,7 +55,7 @@ class Tasks:
         if memory.kind != "task" and "task" not in memory.tags:
             raise InvalidInput(f"{memory.id} is no task, but of the kind {memory.kind}")
         metadata = {**memory.metadata, "status": status}
-        return self._view.update(memory_id, None, {"metadata": metadata}, why=why or status, action=Action.FINISH)
+        return update(self._view, memory_id, None, {"metadata": metadata}, why=why or status, action=Action.FINISH)
 
 
 def is_open(memory: Memory) -> bool:

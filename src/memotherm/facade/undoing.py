@@ -1,4 +1,4 @@
-"""Undo events of the ledger: one, several, or all that one call has made."""
+"""Events of the ledger: a page of them, and the undo of one, several, or all that one call has made."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from memotherm.errors import InvalidInput, MemothermError, NotFound
-from memotherm.facade.queries import LARGEST_PAGE
+from memotherm.facade.queries import (
+    LARGEST_PAGE,
+    cursor_number,
+    require_limit,
+)
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Scope
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
-from memotherm.model.results import SkippedEvent, Undone
+from memotherm.model.results import EventPage, SkippedEvent, Undone
 from memotherm.remember.changes import is_first
 from memotherm.storage.store import Store
 from memotherm.storage.values import EventFilter, Record
@@ -21,6 +25,25 @@ from memotherm.vectors.vectorizer import Progress
 BATCHES = "backfill-"
 #: How many events of a batch are undone in one transaction.
 _TOGETHER = 500
+
+
+def event_page(
+    view: View, limit: int, cursor: str | None, where: EventFilter, *, oldest_first: bool, include_narrower: bool
+) -> EventPage:
+    """Return a page of the ledger, with the adoptions of policies."""
+    require_limit(limit, LARGEST_PAGE)
+    forward = oldest_first if cursor is None else str(cursor).startswith("after-")
+    word = "after" if forward else "before"
+    past = None if cursor is None else cursor_number(cursor, word)
+    store, spaces = view.place(include_narrower=include_narrower)
+    events = store.ledger(spaces, past, limit + 1, where, oldest_first=forward)
+    if store.adopted:
+        from memotherm.tiers.adoption import adoption_events
+
+        events += filter(where.selects, adoption_events(store, past, oldest_first=forward))
+    events.sort(key=lambda event: event.seq, reverse=not forward)
+    page = tuple(events[:limit])
+    return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(events) > limit and page else None)
 
 
 def undo_event(view: View, seq: int) -> Memory:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from memotherm.context.assembler import Assembler, Request
 from memotherm.context.standing import StandingFinder
 from memotherm.context.values import Context
-from memotherm.errors import Forbidden, InvalidInput, NotFound, StaleWrite, StoreError
+from memotherm.errors import Forbidden, InvalidInput, NotFound, StoreError
 from memotherm.facade.endings import (
     Endings,
-    condition_here,
-    with_anchors,
     with_branch,
     with_checks,
     with_package,
-    written_condition,
 )
 from memotherm.facade.queries import (
     LARGEST_PAGE,
     Queries,
-    cursor_number,
     mentioned_in,
     require_limit,
     wanted_retentions,
@@ -33,29 +29,21 @@ from memotherm.facade.services import Services
 from memotherm.model import Hit, Memory, Priority, Recall, Retention, Scope, Tier, Trust, Why
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
-from memotherm.model.marks import ENDS
 from memotherm.model.memory import FormatName, TierName, placement
 from memotherm.model.recall import Feedback
-from memotherm.model.results import Compaction, EventPage, Maintenance, Page, ScopeCount
+from memotherm.model.results import Compaction, Maintenance, Page, ScopeCount
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
-from memotherm.remember.authority import outranks, require_ids, require_visible
+from memotherm.remember.authority import require_ids
 from memotherm.remember.draft import (
     Draft,
     checked_key,
-    checked_kind,
-    checked_metadata,
-    checked_tags,
-    end_of,
-    expiry,
-    lifetime_of,
 )
 from memotherm.remember.forgotten import require_allowed_texts
 from memotherm.storage.store import Store
-from memotherm.storage.values import ACTIVE_ONLY, EVERY_TIER, Cause, EventFilter, Identity, Record, Search
-from memotherm.text.content import pluralize, require_content
-from memotherm.tiers.rules.retention import require_editable
+from memotherm.storage.values import ACTIVE_ONLY, EVERY_TIER, Cause, Identity, Record, Search
+from memotherm.text.content import pluralize
 from memotherm.vectors.vectorizer import Progress
 
 #: What a question about an earlier state sees before that state is known.
@@ -260,7 +248,7 @@ class View(Queries):
         return Request(
             spaces=place[0], now=now, question=question, budget=budget, format=format, track=track, degraded=degraded,
             past_spaces=self.past_spaces(place[0]) if current else None,
-            **Endings(self).callbacks(current=current),
+            **(Endings(self).callbacks() if current and self.folder is not None else {}),
         )  # fmt: skip
 
     def _spaces_with_own(self, spaces: tuple[int, ...]) -> tuple[int, ...]:
@@ -309,15 +297,7 @@ class View(Queries):
         if include_narrower and (promote or as_of is not None):
             raise InvalidInput("promote and as_of concern what is visible from a scope: leave include_narrower out")
         if as_of is not None:
-            moment = require_moment(as_of)
-            services, names = self.services, filters.pop("mentions", None)
-            question = self.question(query, tiers, **filters, retentions=retentions, place=_NOWHERE, now=moment)
-            with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
-                question = past.placed(question)
-                if names is not None:
-                    nos = mentioned_in(past.store, past.spaces, names, moment)
-                    question = replace(question, search=replace(question.search, nos=nos))
-                return (past.recaller.list if listing else past.recaller.recall)(question, limit, track=False)
+            return self._recall_at(require_moment(as_of), query, limit, tiers, {**filters, "retentions": retentions})
         view = self.with_narrower() if include_narrower else self
         place = None
         if fields or include_narrower:
@@ -333,7 +313,9 @@ class View(Queries):
         hidden = question.search.hidden
 
         recaller = view.services.recaller
-        found, promotion = Endings(view).checked(recaller.search(question, limit)), None
+        found, promotion = recaller.search(question, limit), None
+        if view.folder is not None:
+            found = Endings(view).checked(found)
         if promote and not hidden:
             hits = (*found.pinned, *found.hits)
             promotion = self.services.engine.promote(hits, self.scope, question.search.spaces, self.cause(Action.MOVE))
@@ -352,6 +334,24 @@ class View(Queries):
         unseen = not (recall.hits or recall.hint or include_narrower or hidden)
         return replace(recall, hint=self.hint()) if unseen else recall
 
+    def _recall_at(
+        self,
+        moment: datetime,
+        query: str,
+        limit: int,
+        tiers: Sequence[Tier | TierName] | TierName,
+        filters: dict[str, Any],
+    ) -> Recall:
+        """Return the memories that answer a query as the store was at a moment."""
+        services, names = self.services, filters.pop("mentions", None)
+        question = self.question(query, tiers, **filters, place=_NOWHERE, now=moment)
+        with services.past.at(services.store, services.vectorizer, self.scope, moment) as past:
+            question = past.placed(question)
+            if names is not None:
+                nos = mentioned_in(past.store, past.spaces, names, moment)
+                question = replace(question, search=replace(question.search, nos=nos))
+            return (past.recaller.list if filters["listing"] else past.recaller.recall)(question, limit, track=False)
+
     def _with_fields(self, scope: object, as_of: datetime | None) -> View:
         """Return the view from a scope that has some fields as well."""
         if not isinstance(scope, Mapping) or not scope or None in scope.values():
@@ -364,7 +364,8 @@ class View(Queries):
         self, drafts: Sequence[Draft], forget: Sequence[str] = (), why: str = "", *, wait: bool = False
     ) -> list[Memory]:
         """Store drafts and delete memories, in one transaction."""
-        drafts = [self.placed(with_checks(draft, self.folder)) for draft in drafts]
+        if self.folder is not None or any(isinstance(draft.valid_until, str) for draft in drafts):
+            drafts = [self.placed(with_checks(draft, self.folder)) for draft in drafts]
         return self.services.writer.remember(drafts, self.scope, self.cause(Action.REMEMBER, why), forget, wait=wait)
 
     def placed(self, draft: Draft) -> Draft:
@@ -434,82 +435,6 @@ class View(Queries):
             cause = self.cause(Action.PRIORITIZE, why)
             return self.services.changes.prioritize(self.scope, memory_id, Priority.of(priority), cause)
         return self.services.changes.move(self.scope, memory_id, wanted, self.cause(Action.MOVE, why))
-
-    def events(
-        self, limit: int, cursor: str | None, where: EventFilter, *, oldest_first: bool, include_narrower: bool
-    ) -> EventPage:
-        """Return a page of the ledger, with the adoptions of policies."""
-        require_limit(limit, LARGEST_PAGE)
-        forward = oldest_first if cursor is None else str(cursor).startswith("after-")
-        word = "after" if forward else "before"
-        past = None if cursor is None else cursor_number(cursor, word)
-        store, spaces = self.place(include_narrower=include_narrower)
-        events = store.ledger(spaces, past, limit + 1, where, oldest_first=forward)
-        if store.adopted:
-            from memotherm.tiers.adoption import adoption_events
-
-            events += filter(where.selects, adoption_events(store, past, oldest_first=forward))
-        events.sort(key=lambda event: event.seq, reverse=not forward)
-        page = tuple(events[:limit])
-        return EventPage(events=page, cursor=f"{word}-{page[-1].seq}" if len(events) > limit and page else None)
-
-    def update(
-        self,
-        memory_id: str,
-        content: str | None,
-        fields: Mapping[str, Any],
-        ttl: timedelta | float | str | None = None,
-        expires_at: datetime | str | None = None,
-        why: str = "",
-        version: int | None = None,
-        action: Action = Action.UPDATE,
-        removed: Sequence[str] = (),
-    ) -> Memory:
-        """Change the content and the fields of a memory; None changes nothing. `removed` are parts that were wrong."""
-        now, settings = self.now(), self.services.settings
-        if (until := written_condition(fields.get("valid_until"))) is not None:
-            metadata = fields.get("metadata") or self.record(memory_id).memory.metadata
-            ends = condition_here(until, self.folder)
-            fields = {**fields, "valid_until": None, "metadata": {**metadata, ENDS: ends}}
-        fields = {**fields, "metadata": with_anchors(fields.get("metadata"), self.folder)}
-        check: dict[str, Callable[[Any], Any]] = {
-            "kind": checked_kind,
-            "tags": checked_tags,
-            "metadata": checked_metadata,
-            "key": checked_key,
-            "valid_from": lambda moment: as_moment(moment, "valid_from", now),
-            "valid_until": lambda moment: end_of(moment, now),
-        }
-        changes = {name: check[name](value) for name, value in fields.items() if value is not None}
-        lifetime = lifetime_of(ttl, expires_at, now)
-        if lifetime is not None:
-            changes["expires_at"] = expiry(now, lifetime)
-
-        def alter(memory: Memory) -> Memory:
-            if version is not None and memory.version != version:
-                raise StaleWrite(f"{memory_id} has changed since version {version}: read it again, then change it")
-            trust = memory.trust if content is None else memory.trust.after_rewrite(self.trust)
-            return replace(require_editable(memory), **changes, trust=trust)
-
-        cause = replace(self.cause(action, why), at=now)
-        if content is None:
-            return self.services.changes.change(self.scope, memory_id, alter, cause)
-        content = require_content(content, settings.max_content_chars)
-        memory = self.record(memory_id).memory
-        if memory.retention is Retention.ACTIVE and outranks(memory, self.trust):
-            return self._propose(alter(memory), content)
-        return self.services.changes.rewrite(self.scope, memory, alter, content, cause, removed)
-
-    def _propose(self, memory: Memory, content: str) -> Memory:
-        """Store what would replace the content of a memory of more trust as a proposal, in the same scope."""
-        services = self.services
-        services.store.transact(lambda transaction: require_visible(transaction, self.scope, memory.id))
-        draft = Draft(
-            content=content, kind=memory.kind, tags=memory.tags, priority=memory.priority, metadata=memory.metadata,
-            supersedes=memory.id, index=memory.index, expires_at=memory.expires_at, valid_from=memory.valid_from,
-            valid_until=memory.valid_until,
-        )  # fmt: skip
-        return services.writer.remember([draft], memory.scope, self.cause(Action.REMEMBER))[0]
 
 
 def _with_asked(recall: Recall, asked: Sequence[Memory], limit: int) -> Recall:

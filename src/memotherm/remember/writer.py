@@ -162,7 +162,8 @@ class MemoryWriter:
                 require_authority(unwanted.memory, after, by)
                 transaction.change(unwanted, after, replace(cause, action=Action.FORGET, why=why))
                 transaction.tombstones.add(unwanted, cause)
-            remake(transaction, summaries, cause, self._settings.tokenizer)
+            if summaries:
+                remake(transaction, summaries, cause, self._settings.tokenizer)
             return records
 
         gone = [*forget, *(memory.supersedes for memory in memories if memory.supersedes is not None)]

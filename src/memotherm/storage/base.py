@@ -302,6 +302,11 @@ class StoreBase(ABC):
                 scopes[space] = scope
         return scope
 
+    @property
+    def adopted(self) -> int:
+        """The number of the last adoption of a policy that a read or a transaction of this process has seen."""
+        return self._shared.adopted
+
     def _saw(self, adopted: int) -> None:
         """Note the number of an adoption that was read, unless a unit of work may still take it back."""
         if self._local.unit is None:

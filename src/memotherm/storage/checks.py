@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from memotherm.model import Retention, Tier
 from memotherm.model.results import Problem
-from memotherm.storage.rows import PRIORITIES, RETENTIONS, TIERS, changes_of
+from memotherm.storage.rows import PRIORITIES, RETENTIONS, TIERS, changes_of, indexed_words, stored_claims
 from memotherm.storage.statements import Statements
-from memotherm.storage.transaction import indexed_words, stored_claims
 from memotherm.storage.values import Identity
 from memotherm.text.content import digest
 

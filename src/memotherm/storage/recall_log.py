@@ -204,13 +204,24 @@ def _reasons(stored: Iterable[Sequence[Any]]) -> tuple[Reason, ...]:
     return tuple(Reason(code=code, details=tuple(details)) for code, *details in stored)
 
 
-def without_entries(entries: str, memory_ids: Collection[str]) -> str:
+def erase_from_logs(statements: Statements, ids: Mapping[int, str], texts: Collection[str]) -> None:
+    """Erase what the log and the receipts say about purged memories, given their ids by number, and their texts."""
+    nos, memory_ids = list(ids), set(ids.values())
+    statements.run("recalls_erase", nos=nos)
+    statements.run("uses_erase", nos=nos)
+    for receipt, entries in statements.rows("receipts_naming", ids=list(memory_ids)):
+        statements.run("receipt_erase", receipt=receipt, entries=_without_entries(entries, memory_ids))
+    if texts:
+        _erase_quotations(statements, nos, texts)
+
+
+def _without_entries(entries: str, memory_ids: Collection[str]) -> str:
     """Return the entries of a receipt without those of some memories."""
     remaining = [entry for entry in json.loads(entries) if entry[0] not in memory_ids]
     return _encoded(remaining)
 
 
-def erase_quotations(statements: Statements, nos: Sequence[int], purged: Iterable[str]) -> None:
+def _erase_quotations(statements: Statements, nos: Sequence[int], purged: Iterable[str]) -> None:
     """Erase the queries, and the reasons that callers gave, which quote the texts of purged memories.
 
     They have a word of one that no other memory has, or all words of one. A recall that returned a purged memory is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -11,9 +11,14 @@ from typing import Any
 
 from memotherm.model import SCOPE_FIELDS, Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.clock import from_micros, to_micros
+from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY
+from memotherm.model.memory import SUMMARY, UNREAD_TURN
 from memotherm.model.recall import USE_WINDOW
 from memotherm.model.value import constructor
 from memotherm.storage.values import ChunkLocation, ChunkRow, NoteRow, Record, Use
+from memotherm.text.claims import Claim, claims_of
+from memotherm.text.words import words
+from memotherm.tiers.rules.properties import FILE_SOURCE
 
 TIERS = tuple(Tier)
 PRIORITIES = tuple(Priority)
@@ -291,3 +296,53 @@ class UnwrittenUses:
 
 #: For rows that lack nothing.
 NO_USES = UnwrittenUses()
+
+
+def indexed_words(content: str, tags: Iterable[str]) -> str:
+    """Return what the text index stores of a memory: the words of its content and tags."""
+    tagged = " ".join(tags)
+    return " ".join((*words(content), *(words(tagged) if tagged else ())))
+
+
+def stored_claims(content: str, kind: str, source: str) -> list[Claim]:
+    """Return the claims of an active memory that are stored; summaries, unread turns and parts of files have none."""
+    return [] if kind in (SUMMARY, UNREAD_TURN) or source.startswith(FILE_SOURCE) else claims_of(content)
+
+
+def claim_rows(no: int, space: int, claims: Iterable[Claim]) -> list[dict[str, Any]]:
+    """Return the claims of a memory as the parameters of a statement."""
+    return [{"space": space, "no": no, **claim._asdict()} for claim in claims]
+
+
+def parts_of(memory: Memory, vectors: Sized | None) -> int:
+    """Return how many vectors a memory has, as its row says it."""
+    if not memory.index:
+        return -1
+    return 0 if vectors is None else len(vectors)
+
+
+def dated(before: Memory, after: Memory, seq: int, now: datetime) -> Memory:
+    """Return the memory with the times and the version that follow from its changes."""
+    return replace(
+        after,
+        version=seq,
+        # That the statements of a past turn were read changes nothing of what was said.
+        updated_at=now if before.kind != UNREAD_TURN and _written(before) != _written(after) else before.updated_at,
+        tier_since=now if before.tier is not after.tier else before.tier_since,
+        retention_since=now if before.retention is not after.retention else before.retention_since,
+    )
+
+
+#: What others have made of a memory.
+_MARKS = frozenset((SUPERSEDED_BY, OUTDATED, PERHAPS_OUTDATED))
+
+
+def _written(memory: Memory) -> tuple[object, ...]:
+    """Return what somebody has written of a memory; that another one has superseded it is not."""
+    metadata = {name: value for name, value in memory.metadata.items() if name not in _MARKS}
+    return memory.content, memory.kind, memory.tags, metadata, memory.source
+
+
+def counter_key(record: Record) -> tuple[int, int, int]:
+    """Return the counter that counts a memory: space, tier and retention."""
+    return record.space, record.memory.tier.rank, record.memory.retention.rank

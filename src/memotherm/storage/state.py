@@ -230,11 +230,6 @@ class StateStore(StoreBase):
 
     # Policies
 
-    @property
-    def adopted(self) -> int:
-        """The number of the last adoption that a read or a transaction of this process has seen."""
-        return self._shared.adopted
-
     def adoptions(self) -> list[Adoption]:
         """Return the policies that were adopted and rolled back, in order."""
         names = ("number", "at", "actor", "action", "name", "hash", "document")

@@ -35,9 +35,10 @@ from memotherm.storage.base import Claim
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.filters import hidden_rows, passing_rows
 from memotherm.storage.memories import MemoryStore
+from memotherm.storage.rows import indexed_words
 from memotherm.storage.state import StateStore
 from memotherm.storage.statements import Row, Statements
-from memotherm.storage.transaction import Transaction, indexed_words
+from memotherm.storage.transaction import Transaction
 from memotherm.storage.values import Identity, Prefetch, Record, Scores, Search, TextMatches
 from memotherm.text.content import pluralize
 

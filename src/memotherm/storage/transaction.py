@@ -21,22 +21,26 @@ from memotherm.errors import Forbidden
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
-from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, author_of
-from memotherm.model.memory import SUMMARY, UNREAD_TURN
+from memotherm.model.marks import author_of
 from memotherm.model.results import Adoption
-from memotherm.storage.recall_log import add_later_use, count_uses, erase_quotations, without_entries
+from memotherm.storage.recall_log import add_later_use, count_uses, erase_from_logs
 from memotherm.storage.rows import (
     changes_between,
     changes_row,
     chunk_locations_of,
     chunk_of,
+    claim_rows,
+    counter_key,
     created_row,
+    dated,
     event_of,
     note_of,
+    parts_of,
     record_of,
     redacted,
     row_of,
     scope_row,
+    stored_claims,
     with_version,
 )
 from memotherm.storage.selections import selected_rows
@@ -54,11 +58,9 @@ from memotherm.storage.values import (
     UsageCounts,
     Use,
 )
-from memotherm.text.claims import Claim, Claims, claims_of
+from memotherm.text.claims import Claims
 from memotherm.text.redaction import secret_values
-from memotherm.text.words import words
 from memotherm.tiers.rules import Select, Situation
-from memotherm.tiers.rules.properties import FILE_SOURCE
 
 _UNLIMITED = 1 << 62
 _EARLIEST = -_UNLIMITED
@@ -68,32 +70,6 @@ _MOVED = {"tier", "tier_rule"}
 _CLAIMING = {"content", "kind", "source", "scope", "retention"}
 
 Vectors = NDArray[np.float32]
-
-
-def indexed_words(content: str, tags: Iterable[str]) -> str:
-    """Return what the text index stores of a memory: the words of its content and tags."""
-    tagged = " ".join(tags)
-    return " ".join((*words(content), *(words(tagged) if tagged else ())))
-
-
-def stored_claims(content: str, kind: str, source: str) -> list[Claim]:
-    """Return the claims of an active memory that are stored; summaries, unread turns and parts of files have none."""
-    return [] if kind in (SUMMARY, UNREAD_TURN) or source.startswith(FILE_SOURCE) else claims_of(content)
-
-
-def add_claims(
-    statements: Statements,
-    no: int,
-    space: int,
-    content: str,
-    kind: str,
-    source: str,
-    known: Sequence[Claim] | None = None,
-) -> None:
-    """Store the claims of an active memory."""
-    claims = stored_claims(content, kind, source) if known is None else known
-    rows = [{"space": space, "no": no, **claim._asdict()} for claim in claims]
-    statements.run_many("claim_add", rows)
 
 
 class Transaction(ABC):
@@ -136,15 +112,8 @@ class Transaction(ABC):
             if memories or tokens:
                 values = {"space": space, "tier": tier, "retention": retention}
                 self._sql.run("counter_add", **values, memories=memories, tokens=tokens)
-        if not self._erased:
-            return
-        self._sql.run("recalls_erase", nos=list(self._erased))
-        self._sql.run("uses_erase", nos=list(self._erased))
-        memory_ids = set(self._erased.values())
-        for receipt, entries in self._sql.rows("receipts_naming", ids=list(memory_ids)):
-            self._sql.run("receipt_erase", receipt=receipt, entries=without_entries(entries, memory_ids))
-        if self._erased_texts:
-            erase_quotations(self._sql, list(self._erased), self._erased_texts)
+        if self._erased:
+            erase_from_logs(self._sql, self._erased, self._erased_texts)
 
     # Reading inside the transaction
 
@@ -223,7 +192,7 @@ class Transaction(ABC):
         """Store a new memory with its vectors (None = pending) and its event."""
         no, seq = self._next_numbers()
         stored = vectors if self._accepts_vectors and memory.index else None
-        record = Record(no, space, with_version(memory, seq), _parts(memory, stored))
+        record = Record(no, space, with_version(memory, seq), parts_of(memory, stored))
         self._sql.run("memory_add", **row_of(record))
         self._count(record, 1)
         self._add_tags(record)
@@ -245,7 +214,7 @@ class Transaction(ABC):
             return record
         seq = self._next_seq()
         space = self.space(after.scope) if "scope" in changes else record.space
-        changed = record._replace(space=space, memory=_dated(before, after, seq, cause.at))
+        changed = record._replace(space=space, memory=dated(before, after, seq, cause.at))
         if "content" in changes or "index" in changes:
             changed = self._replace_vectors(changed, vectors)
         # A move writes only the columns of the tier.
@@ -511,7 +480,7 @@ class Transaction(ABC):
         stored = vectors if self._accepts_vectors and record.memory.index else None
         if stored is not None:
             self._store_vectors(self._serving, record, stored)
-        return record._replace(parts=_parts(record.memory, stored))
+        return record._replace(parts=parts_of(record.memory, stored))
 
     def _drop_vectors(self, no: int) -> None:
         """Delete the vectors of a memory, of all embedders."""
@@ -527,9 +496,8 @@ class Transaction(ABC):
         memory = record.memory
         if memory.retention is Retention.ACTIVE:
             known = self.claims.get(memory.content)
-            add_claims(
-                self._sql, record.no, record.space, memory.content, memory.kind, memory.source, known and known.claims
-            )
+            claims = known.claims if known else stored_claims(memory.content, memory.kind, memory.source)
+            self._sql.run_many("claim_add", claim_rows(record.no, record.space, claims))
 
     def _drop_claims(self, record: Record) -> None:
         """Delete the claims of a memory as it was: its content says where they are, without another index."""
@@ -543,7 +511,7 @@ class Transaction(ABC):
     def _add_turn(self, record: Record) -> None:
         """Store the author and predecessor of a message, as its metadata or scope name them."""
         memory = record.memory
-        author = author_of(memory)
+        author = author_of(memory) if memory.metadata else ""
         thread = str(memory.metadata.get("thread") or memory.scope.session or "") if memory.kind == "message" else ""
         if author or thread:
             previous = self._sql.value("turn_last", space=record.space, thread=thread) if thread else None
@@ -568,37 +536,3 @@ class Transaction(ABC):
 
     def _records(self, name: str, /, **values: object) -> list[Record]:
         return [record_of(row, self._scope_of(row[2])) for row in self._sql.rows(name, **values)]
-
-
-def _parts(memory: Memory, vectors: Vectors | None) -> int:
-    """Return how many vectors a memory has, as its row says it."""
-    if not memory.index:
-        return -1
-    return 0 if vectors is None else len(vectors)
-
-
-def _dated(before: Memory, after: Memory, seq: int, now: datetime) -> Memory:
-    """Return the memory with the times and the version that follow from its changes."""
-    return replace(
-        after,
-        version=seq,
-        # That the statements of a past turn were read changes nothing of what was said.
-        updated_at=now if before.kind != UNREAD_TURN and _written(before) != _written(after) else before.updated_at,
-        tier_since=now if before.tier is not after.tier else before.tier_since,
-        retention_since=now if before.retention is not after.retention else before.retention_since,
-    )
-
-
-#: What others have made of a memory.
-_MARKS = frozenset((SUPERSEDED_BY, OUTDATED, PERHAPS_OUTDATED))
-
-
-def _written(memory: Memory) -> tuple[object, ...]:
-    """Return what somebody has written of a memory; that another one has superseded it is not."""
-    metadata = {name: value for name, value in memory.metadata.items() if name not in _MARKS}
-    return memory.content, memory.kind, memory.tags, metadata, memory.source
-
-
-def counter_key(record: Record) -> tuple[int, int, int]:
-    """Return the counter that counts a memory: space, tier and retention."""
-    return record.space, record.memory.tier.rank, record.memory.retention.rank

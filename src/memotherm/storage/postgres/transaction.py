@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from memotherm.model import Retention
 from memotherm.storage.postgres.statements import PostgresStatements
-from memotherm.storage.transaction import Transaction, add_claims, counter_key, indexed_words
+from memotherm.storage.rows import claim_rows, counter_key, indexed_words, stored_claims
+from memotherm.storage.transaction import Transaction
 from memotherm.storage.values import LaterUse, Record
 from memotherm.text.words import is_fragment
 
@@ -62,7 +63,7 @@ def rebuild(statements: PostgresStatements) -> None:
     statements.run("claims_clear")
     for no, space, tier, content, tags, kind, source in statements.each("indexed"):
         add_text(statements, no, space, tier, content, json.loads(tags) if tags else ())
-        add_claims(statements, no, space, content, kind, source)
+        statements.run_many("claim_add", claim_rows(no, space, stored_claims(content, kind, source)))
 
 
 #: The tier of the vectors of a memory that is not active.

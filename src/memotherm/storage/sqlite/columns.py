@@ -19,12 +19,11 @@ from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
 from memotherm.storage.candidates import Candidates, WordIds
 from memotherm.storage.filters import passing_rows
-from memotherm.storage.rows import UnwrittenUses
+from memotherm.storage.rows import UnwrittenUses, indexed_words
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.projection import Projection
 from memotherm.storage.sqlite.statements import CountedUses, SqliteStatements
 from memotherm.storage.statements import Row
-from memotherm.storage.transaction import indexed_words
 from memotherm.storage.values import Search
 
 #: Returns the words of some active memories, as one text each.

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.model import Retention, Tier
+from memotherm.storage.rows import claim_rows, indexed_words, stored_claims
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.statements import SqliteStatements, text_key, vector_range
-from memotherm.storage.transaction import Transaction, add_claims, indexed_words
+from memotherm.storage.transaction import Transaction
 from memotherm.storage.values import Cause, Record, UsageCounts
 
 Vectors = NDArray[np.float32]
@@ -125,7 +126,7 @@ def rebuild(statements: SqliteStatements) -> None:
         table = "text_cold" if tier is Tier.COLD else "text_live"
         text = indexed_words(content, json.loads(tags) if tags else ())
         statements.run(f"{table}_add", rowid=text_key(space, tier, no), words=text)
-        add_claims(statements, no, space, content, kind, source)
+        statements.run_many("claim_add", claim_rows(no, space, stored_claims(content, kind, source)))
 
 
 def remove_index(statements: SqliteStatements, table: str) -> None:
