@@ -87,8 +87,9 @@ def conflicts_in(
                 break
             for claims in batch:
                 places = dict.fromkeys((claim.no, claim.sentence) for claim in claims)
-                for no, sentence in places.keys() - read.keys():
-                    read[no, sentence] = _said(records[no].memory, sentence, now)
+                for no, sentence in places:
+                    if (no, sentence) not in read:
+                        read[no, sentence] = _said(records[no].memory, sentence, now)
                 said = [each for place in places if (each := read[place]) is not None]
                 _add_conflicts(found, claims[0].slot, said, together=together)
     return sorted((each for _, each in found.values()), key=_recency, reverse=True)[:most]
