@@ -29,9 +29,9 @@ from tests.helpers import opened
         ("The log level is info", "The log level is debug", ("info", "debug")),
         ("The logo is green", "The logo is blue", ("green", "blue")),
         ("The meeting is at ten", "The meeting is at noon", ("ten", "noon")),
-        ("Der Abend ist am Freitag", "Der Abend ist am Montag", ("freitag", "montag")),
-        ("The grade is A", "The grade is B", ("a", "b")),
-        ("Deploys are frozen until Friday", "Deploys are frozen until Monday", ("friday", "monday")),
+        ("Der Abend ist am Freitag", "Der Abend ist am Montag", ("Freitag", "Montag")),
+        ("The grade is A", "The grade is B", ("A", "B")),
+        ("Deploys are frozen until Friday", "Deploys are frozen until Monday", ("Friday", "Monday")),
         ("User prefers dark mode", "User prefers light mode", ("dark", "light")),
         ("Ana does not work at Acme", "Ana works at Acme", ("not", "")),
         ("Сервер слушает порт 5433", "Сервер слушает порт 5544", ("5433", "5544")),
@@ -50,6 +50,21 @@ def test_another_value_of_the_same_thing_is_a_conflict(
     (conflict,) = mem.conflicts()
     assert (conflict.older.id, conflict.newer.id, conflict.winner) == (first.id, second.id, second.id)
     assert conflict.values == values
+
+
+def test_a_conflict_is_named_as_the_memories_write_it_and_says_why_one_counts(mem: Memotherm) -> None:
+    """Capitals are kept in all scripts; the more trusted one counts, and it is said who is trusted."""
+    mem.by("person").remember("Staging of ACME runs on Postgres in Straßburg")
+    mem.remember("staging of ACME runs on MySQL in Straßburg")
+    mem.remember("Сервер Москва слушает порт 5433")
+    mem.remember("Сервер Москва слушает порт 5544")
+
+    port, database = mem.conflicts()
+    assert (database.about, database.values) == ("Staging of ACME runs on … in Straßburg", ("Postgres", "MySQL"))
+    assert (database.winner, database.why) == (database.older.id, "a person is trusted more than an agent")
+    assert port.about == "Сервер Москва слушает порт …"
+    assert (port.winner, port.why) == (port.newer.id, "it is newer, and both are by an agent")
+    assert str(port).endswith(f"  {port.newer.id} counts: it is newer, and both are by an agent")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +101,7 @@ def test_a_value_that_had_ceased_to_hold_is_no_conflict(mem: Memotherm) -> None:
     mem.remember("The lead of the team is Bob", valid_from="2025-07-01")
     assert mem.conflicts() == []
     mem.remember("The lead of the team is Carla", valid_from="2025-08-01", valid_until="2027-01-01")
-    assert {conflict.values for conflict in mem.conflicts()} == {("bob", "carla")}
+    assert {conflict.values for conflict in mem.conflicts()} == {("Bob", "Carla")}
 
 
 def test_narrower_scopes_are_compared_with_what_they_see(mem: Memotherm, clock: FakeClock) -> None:
@@ -110,6 +125,7 @@ def test_narrower_scopes_are_compared_with_what_they_see(mem: Memotherm, clock: 
         "newer": f"{stored['ben']} 2026-01-07: The staging port is 5432",
         "older": f"{stored['everyone']} 2026-01-05: The staging port is 5430",
         "winner": stored["ben"],
+        "why": "it is newer, and both are by an agent",
     }
     listed = CliRunner().invoke(app, ["conflicts", "--include-narrower", "--json", "--store", str(mem.status().store)])
     assert len(json.loads(listed.output)["conflicts"]) == 2
@@ -163,7 +179,8 @@ def test_the_command_lists_conflicts_and_keeps_one(tmp_path: Path) -> None:
         mem.remember("The staging port is 5433")
         kept = mem.remember("The staging port is 5544")
     told = CliRunner().invoke(app, ["conflicts", "--store", store]).output
-    assert f"{kept.updated_at:%Y-%m-%d}  {kept.id}  The staging port is 5544  counts meanwhile" in told
+    assert f"{kept.updated_at:%Y-%m-%d}  {kept.id}  The staging port is 5544\n" in told
+    assert "  counts meanwhile: it is newer, and both are by an agent\n" in told
     found = json.loads(CliRunner().invoke(app, ["conflicts", "--store", store, "--json"]).output)
     assert found["conflicts"][0]["winner"] == kept.id
     kept_one = CliRunner().invoke(app, ["conflicts", "--store", store, "--keep", kept.id])

@@ -269,14 +269,8 @@ def _listing(memories: Sequence[Memory]) -> Iterator[Text]:
 def _conflict_lines(conflict: Conflict) -> Iterator[Text]:
     yield row(Text("conflict", style="bold"), Text(conflict.about))
     for memory in (conflict.newer, conflict.older):
-        content = _content(memory, _whole(memory))
-        yield (
-            line_of(memory, 2)
-            if memory.id != conflict.winner
-            else row(
-                Text("  ").append_text(_dated(memory, ids=True)), content.append("  counts meanwhile", style="bold")
-            )
-        )
+        counts = [Text(f"counts meanwhile: {conflict.why}", style="bold")] * (memory.id == conflict.winner)
+        yield row(Text("  ").append_text(_dated(memory, ids=True)), _content(memory, _whole(memory)), *counts)
 
 
 def _receipt_lines(receipt: KeptReceipt, contents: Mapping[str, str]) -> Iterator[Text]:

@@ -114,7 +114,7 @@ def _concise_conflict(conflict: Json) -> Json:
         name: f"{side['id']} {side['updated_at'][:10]}: {first_characters(side['content'], _MIN_CHARS)}"
         for name, side in sides.items()
     }
-    return {"about": conflict["about"], **said, "winner": conflict["winner"]}
+    return {"about": conflict["about"], **said, "winner": conflict["winner"], "why": conflict["why"]}
 
 
 def bounded(result: Json, max_tokens: int, tokenizer: str) -> Json:

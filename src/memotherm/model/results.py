@@ -262,10 +262,14 @@ class Conflict(Value):
     values: tuple[str, str]
     #: The id of the one that counts until somebody decides: the more trusted one, else the newer one.
     winner: str
+    #: Why that one counts.
+    why: str = field(repr=False)
 
     def __str__(self) -> str:
         said = (f"{each.updated_at:%Y-%m-%d} {each.id} {each.content}" for each in (self.newer, self.older))
-        return "\n".join((f"conflict: {self.about}", *(f"  {line}" for line in said)))
+        return "\n".join(
+            (f"conflict: {self.about}", *(f"  {line}" for line in said), f"  {self.winner} counts: {self.why}")
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

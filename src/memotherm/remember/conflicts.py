@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.model import Memory, Retention, Scope
+from memotherm.model import Memory, Retention, Scope, Trust
 from memotherm.model.marks import outdated_sentences
 from memotherm.model.results import Conflict
 from memotherm.remember.authority import outranks, require_visible
@@ -23,6 +23,7 @@ from memotherm.storage.values import Cause, ClaimRow
 from memotherm.text.claims import is_outline, sentence_of, slot_hash, statement_of
 from memotherm.text.corrections import is_hedged
 from memotherm.text.versions import Difference, Statement
+from memotherm.text.words import as_written
 from memotherm.tiers.rules.properties import is_closed
 from memotherm.tiers.rules.retention import require_active
 
@@ -32,6 +33,13 @@ _MOST_VALUES = 4
 _MOST_DISTINCT = 4 * _MOST_VALUES
 #: Nor those of an outline that more statements have: it is not about one thing.
 _MOST_OUTLINED = 64
+_WHO = {
+    Trust.PERSON: "a person",
+    Trust.AGENT: "an agent",
+    Trust.IMPORT: "an import",
+    Trust.DOCUMENT: "a document",
+    Trust.WEB: "the web",
+}
 #: How many slots are compared before it is asked whether there are conflicts enough.
 _AT_ONCE = 50
 
@@ -40,6 +48,7 @@ class _Said(NamedTuple):
     """A sentence of a memory that another one may contradict."""
 
     memory: Memory
+    sentence: str
     statement: Statement
     #: The slots of the statement by their hashes.
     slots: dict[int, str]
@@ -123,7 +132,7 @@ def _said(memory: Memory, sentence: int, now: datetime) -> _Said | None:
     ):
         return None
     statement = statement_of(memory.content, sentence)
-    return _Said(memory, statement, {slot_hash(slot): slot for slot in statement.slots})
+    return _Said(memory, said, statement, {slot_hash(slot): slot for slot in statement.slots})
 
 
 def supersede(
@@ -161,7 +170,7 @@ def _add_conflicts(found: _Found, slot: int, said: Sequence[_Said], *, together:
     for name, numbers in _shared_slots(stated, slot):
         for seen in [numbers] if together else _by_scope([each.memory for each in stated], numbers):
             for (older, newer), difference in _differences([each.statement for each in stated], name, seen):
-                conflict = _conflict(stated[older].memory, stated[newer].memory, difference)
+                conflict = _conflict(stated[older], stated[newer], difference)
                 pair = conflict.older.id, conflict.newer.id
                 if (
                     pair[0] != pair[1]
@@ -246,10 +255,21 @@ def _differences(
     return found
 
 
-def _conflict(older: Memory, newer: Memory, difference: Difference) -> Conflict:
+def _conflict(older: _Said, newer: _Said, difference: Difference) -> Conflict:
     # Of equal ones, the first is taken.
-    winner = max((newer, older), key=lambda memory: memory.trust.rank)
-    return Conflict(older=older, newer=newer, about=difference.about, values=difference.values, winner=winner.id)
+    winner, loser = sorted((newer.memory, older.memory), key=lambda memory: -memory.trust.rank)
+    who, other = _WHO[winner.trust], _WHO[loser.trust]
+    return Conflict(
+        older=older.memory,
+        newer=newer.memory,
+        about=as_written(difference.about, older.sentence),
+        values=(
+            as_written(difference.values[0], older.sentence),
+            as_written(difference.values[1], newer.sentence),
+        ),
+        winner=winner.id,
+        why=f"it is newer, and both are by {who}" if who == other else f"{who} is trusted more than {other}",
+    )
 
 
 def _both_hold(conflict: Conflict) -> bool:

@@ -83,9 +83,9 @@ def share_most(first: Set[T], second: Set[T]) -> bool:
 class Difference(NamedTuple):
     """What two statements about the same thing say differently."""
 
-    #: The words that they have in common, with "…" in the place of the value.
+    #: The words that they have in common, in small letters, with "…" in the place of the value.
     about: str
-    #: What the first and the second one say; for a denial, the words that deny, or nothing.
+    #: What the first and the second one say, in small letters; for a denial, the words that deny, or nothing.
     values: tuple[str, str]
     #: Whether the second one says that something has changed.
     changed: bool

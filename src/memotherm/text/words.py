@@ -129,6 +129,13 @@ def plain_text(text: str) -> str:
     return _PUNCTUATION.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
+def as_written(plain: str, text: str) -> str:
+    """Return a plain text of which words are from another text, with these as they are written there first."""
+    words = _PUNCTUATION.sub(" ", unicodedata.normalize("NFKC", text)).split()
+    written = {word.casefold(): word for word in reversed(words)}
+    return " ".join(written.get(word, word) for word in plain.split(" "))
+
+
 def is_unspaced(word: str) -> bool:
     """Return whether a word is written in a script without spaces between words."""
     return _UNSPACED.match(word) is not None

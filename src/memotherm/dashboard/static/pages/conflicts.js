@@ -9,7 +9,6 @@ import { change, get, post, useEvents, useLoaded, useWritable } from "../server.
 const DELAY_MILLISECONDS = 3000, MOST = 1000;
 // The server is asked again after this many times as long as it took before, so that it has time for others.
 const PAUSE = 20;
-const BY = { person: "a person", agent: "an agent", import: "an import", document: "a document", web: "the web" };
 
 const isWithin = (inner, outer) => Object.entries(outer).every(([name, value]) => inner[name] === value);
 
@@ -27,17 +26,11 @@ function Marked({ text, value }) {
   return at < 0 ? text : html`${text.slice(0, at)}<mark>${text.slice(at, at + value.length)}</mark>${text.slice(at + value.length)}`;
 }
 
-function Side({ memory, value, wins, busy, shortcut, onKeep }) {
+function Side({ memory, value, counts, busy, shortcut, onKeep }) {
   const writable = useWritable();
-  return html`<div class="side ${wins ? "wins" : ""}"><p class="content" dir="auto"><${Marked} text=${memory.content} value=${value} /></p>
-    <div class="meta"><${Time} at=${memory.updated_at} /><span>by ${BY[memory.trust]}</span><${ScopeName} scope=${memory.scope} /><${MemoryLink} id=${memory.id}>Open</${MemoryLink}></div>
-    <div class="buttons">${writable && html`<button type="button" disabled=${busy} aria-label=${`Keep this ${shortcut ?? ""}: ${titleOf(memory.content, 60)}`} onClick=${onKeep}>Keep this${shortcut && html` <kbd>${shortcut}</kbd>`}</button>`}${wins && html`<span class="badge">counts meanwhile</span>`}</div></div>`;
-}
-
-function reasonOf({ older, newer, winner }) {
-  if (older.trust === newer.trust) return `The newer one counts meanwhile: both are by ${BY[newer.trust]}.`;
-  const [won, lost] = winner === newer.id ? [newer, older] : [older, newer];
-  return `The ${won === newer ? "newer" : "older"} one counts meanwhile: ${BY[won.trust]} is trusted more than ${BY[lost.trust]}.`;
+  return html`<div class="side ${counts ? "wins" : ""}"><p class="content" dir="auto"><${Marked} text=${memory.content} value=${value} /></p>
+    <div class="meta"><${Time} at=${memory.updated_at} /><${ScopeName} scope=${memory.scope} /><${MemoryLink} id=${memory.id}>Open</${MemoryLink}></div>
+    <div class="buttons">${writable && html`<button type="button" disabled=${busy} aria-label=${`Keep this ${shortcut ?? ""}: ${titleOf(memory.content, 60)}`} onClick=${onKeep}>Keep this${shortcut && html` <kbd>${shortcut}</kbd>`}</button>`}${counts && html`<span class="badge">counts meanwhile</span> <span class="hint">${counts}</span>`}</div></div>`;
 }
 
 // What decides a conflict, by its key: the memories that it changes, what it says when done, and what it hides from the list.
@@ -53,12 +46,12 @@ function Conflict({ conflict, current, busy, onDecide }) {
   const writable = useWritable();
   const card = useRef(null);
   useEffect(() => current && card.current.scrollIntoView({ block: "nearest" }), [current]);
-  const { older, newer, values, winner } = conflict;
+  const { older, newer, values, winner, why } = conflict;
   const shortcut = (key) => (current ? key : null);
   return html`<article ref=${card} class="card conflict" aria-label=${conflict.about} aria-current=${current ? "true" : null}><div class="card-head"><h2>${conflict.about}</h2><span class="hint">${values.every(Boolean) ? `${values[1]} or ${values[0]}` : `one of them says "${values.join("")}"`}</span></div>
-    <div class="grid even"><${Side} memory=${newer} value=${values[1]} wins=${winner === newer.id} busy=${busy} shortcut=${shortcut("1")} onKeep=${() => onDecide("1")} />
-      <${Side} memory=${older} value=${values[0]} wins=${winner === older.id} busy=${busy} shortcut=${shortcut("2")} onKeep=${() => onDecide("2")} /></div>
-    <div class="buttons"><span class="hint grow">${reasonOf(conflict)}</span>${writable && html`<button type="button" disabled=${busy} onClick=${() => onDecide("b")}>Both hold${current && html` <kbd>b</kbd>`}</button>`}</div></article>`;
+    <div class="grid even"><${Side} memory=${newer} value=${values[1]} counts=${winner === newer.id && why} busy=${busy} shortcut=${shortcut("1")} onKeep=${() => onDecide("1")} />
+      <${Side} memory=${older} value=${values[0]} counts=${winner === older.id && why} busy=${busy} shortcut=${shortcut("2")} onKeep=${() => onDecide("2")} /></div>
+    <div class="buttons"><span class="grow"></span>${writable && html`<button type="button" disabled=${busy} onClick=${() => onDecide("b")}>Both hold${current && html` <kbd>b</kbd>`}</button>`}</div></article>`;
 }
 
 export function Conflicts() {
