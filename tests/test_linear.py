@@ -154,8 +154,11 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
 }  # fmt: skip
 #: Functions and classes that take a text and are not called here, with the reason.
 _EXEMPT: Mapping[str, str] = {
+    "history.listing.files": "takes patterns of ours",
+    "history.listing.children": "takes a suffix of ours",
+    "storage.candidates.Candidates.have": "compares words of a query with columns of numbers",
     "context.standing.StandingFinder": "asks for phrases in a query: asks_about_user; compares lines with a summary",
-    "context.siblings.split_siblings": "compares hits of at most 300 characters: context",
+    "context.selection.split_siblings": "compares hits of at most 300 characters: context",
     "remember.authority.require_authority": "puts a word of ours into a message",
     "text.spelling.statements_of": "takes a text that is spelled already: spelled, remember",
     "context.forms.Renderer": "counts one rendered line: context",

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from memotherm import Memotherm
 from memotherm.errors import Forbidden
 from memotherm.rest.app import application
-from memotherm.text.encodings import decoded
+from memotherm.text.spelling import decoded
 from memotherm.tools import call
 from tests.helpers import is_linear
 

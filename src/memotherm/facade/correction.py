@@ -179,7 +179,7 @@ class Correction:
 
     def _closest(self, parts: Sequence[str], text: str) -> str:
         """Return the statement that shares most words with a text, then the one with the closest meaning."""
-        from memotherm.text.requests import stems
+        from memotherm.recall.selecting import stems
 
         if len(parts) == 1:
             return parts[0]

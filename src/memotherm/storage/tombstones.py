@@ -26,12 +26,13 @@ from memotherm.model.clock import from_micros, to_micros
 from memotherm.storage.rows import scope_row
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import Cause, Record
-from memotherm.text.encodings import Decoded, decoded
 from memotherm.text.spelling import (
     HEADINGS,
+    Decoded,
     Positions,
     RollingHash,
     Spelled,
+    decoded,
     is_distinct,
     spelled,
     statements_of,
