@@ -67,7 +67,7 @@ def _numbered(text: str, identifier: str, content: Set[str]) -> str:
     """Return a short number with the word before it, "sprint 7"; alone it would mean every 7."""
     if not _SHORT_NUMBER.fullmatch(identifier):
         return identifier
-    before = re.search(rf"([^\W\d_]+) #?{identifier}(?!\w)", text)
+    before = re.search(rf"(?<![^\W\d_])([^\W\d_]++) #?{identifier}(?!\w)", text)
     return f"{before[1].casefold()} {identifier}" if before and not content.isdisjoint(words(before[1])) else identifier
 
 
