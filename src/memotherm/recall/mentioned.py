@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 
-from memotherm.recall.values import Stage, State
 from memotherm.storage.store import Store
 from memotherm.storage.values import Record, Search
-from memotherm.text.mentions import index_words, mention_test, mentioned_names, tokens
-from memotherm.text.words import query_words
+from memotherm.text.mentions import index_words, mention_test, tokens
 
 #: The keys and the kind of the memories that say which names mean the same.
 ALIASES, ALIAS = "alias/", "alias"
@@ -31,7 +28,7 @@ def with_aliases(store: Store, search: Search, names: Sequence[str]) -> list[str
     found = {tuple(tokens(name)): name for name in reversed(names)}
     # By the tokens of each name, all names that it was said to mean the same as.
     same: dict[tuple[str, ...], list[tuple[tuple[str, ...], str]]] = {}
-    for alias in map(_names, store.each(recorded)):
+    for alias in map(alias_names, store.each(recorded)):
         spelled = [(tuple(tokens(name)), name) for name in alias]
         for own, _ in spelled:
             same.setdefault(own, []).extend(spelled)
@@ -45,34 +42,7 @@ def with_aliases(store: Store, search: Search, names: Sequence[str]) -> list[str
     return list(dict.fromkeys((*names, *found.values())))
 
 
-class AddAliases:
-    """The stage after the candidates: if one of them is an alias of a name in the query, its other names are searched.
-
-    A memory with another name counts as one with the name in the query.
-    """
-
-    def __init__(self, store: Store, find_candidates: Stage) -> None:
-        self._store = store
-        self._find_candidates = find_candidates
-
-    def __call__(self, state: State) -> None:
-        """Find the candidates again if there are other names; without an alias among them, nothing is read."""
-        first, question = state.blocks[0], state.question
-        if ALIAS not in first.kind:
-            return
-        aliases = [no for no, kind in zip(first.no.tolist(), first.kind, strict=True) if kind == ALIAS]
-        named = map(_names, self._store.records(aliases).values())
-        known = dict.fromkeys(chain.from_iterable(named))
-        for name in mentioned_names(list(known))(question.text):
-            asked = [word for word in query_words(name) if word in state.terms]
-            others = with_aliases(self._store, question.search, [name])[1:]
-            state.also += [(asked, other) for other in map(query_words, others) if asked and other]
-        if state.also:
-            state.blocks.clear()
-            self._find_candidates(state)
-
-
-def _names(alias: Record) -> list[str]:
+def alias_names(alias: Record) -> list[str]:
     """Return the names of an alias; a memory that only has its kind or its key may have none."""
     names = alias.memory.metadata.get("names")
     return list(map(str, names)) if isinstance(names, list) else []

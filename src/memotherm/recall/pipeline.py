@@ -26,13 +26,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 
 from memotherm.embed.protocol import ScoreTexts
 from memotherm.model import Memory, Retention
 from memotherm.recall.confidence import EstimateConfidence
 from memotherm.recall.evidence import GatherEvidence
-from memotherm.recall.mentioned import AddAliases
+from memotherm.recall.mentioned import ALIAS, alias_names, with_aliases
 from memotherm.recall.rank import Fuse, OrderSuccessors, OrderVersions
 from memotherm.recall.values import DEFAULT_RANKING, Question, Ranked, Ranking, RankingOptions, Stage, State, scores_of
 from memotherm.settings import Settings
@@ -40,8 +40,9 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import EVERY_TIER, Prefetch
 from memotherm.text.content import pluralize
 from memotherm.text.framing import without_framing
+from memotherm.text.mentions import mentioned_names
 from memotherm.text.phrases import is_filler, sentences
-from memotherm.text.words import weighed_words
+from memotherm.text.words import query_words, weighed_words
 from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
 
 #: More words of a query than this cost time and improve nothing.
@@ -229,6 +230,33 @@ def _alternate(first: list[int], second: list[int], size: int) -> list[int]:
     merged = [0] * (2 * both)
     merged[::2], merged[1::2] = first[:both], second[:both]
     return list(dict.fromkeys(merged + first[both:] + second[both:]))[:size]
+
+
+class AddAliases:
+    """The stage after the candidates: if one of them is an alias of a name in the query, its other names are searched.
+
+    A memory with another name counts as one with the name in the query.
+    """
+
+    def __init__(self, store: Store, find_candidates: Stage) -> None:
+        self._store = store
+        self._find_candidates = find_candidates
+
+    def __call__(self, state: State) -> None:
+        """Find the candidates again if there are other names; without an alias among them, nothing is read."""
+        first, question = state.blocks[0], state.question
+        if ALIAS not in first.kind:
+            return
+        aliases = [no for no, kind in zip(first.no.tolist(), first.kind, strict=True) if kind == ALIAS]
+        named = map(alias_names, self._store.records(aliases).values())
+        known = dict.fromkeys(chain.from_iterable(named))
+        for name in mentioned_names(list(known))(question.text):
+            asked = [word for word in query_words(name) if word in state.terms]
+            others = with_aliases(self._store, question.search, [name])[1:]
+            state.also += [(asked, other) for other in map(query_words, others) if asked and other]
+        if state.also:
+            state.blocks.clear()
+            self._find_candidates(state)
 
 
 class Rerank:

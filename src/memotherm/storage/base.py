@@ -19,7 +19,7 @@ from memotherm.storage.recall_log import without_purged, write_entries
 from memotherm.storage.rows import record_of, scope_of
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.transaction import Transaction
-from memotherm.storage.values import Record
+from memotherm.storage.values import RecallEntry, Record
 from memotherm.storage.writer import Execute, UnwrittenEntry, Writer
 from memotherm.text.claims import CLAIMS_VERSION
 from memotherm.text.words import WORDS_VERSION
@@ -232,6 +232,22 @@ class StoreBase(ABC):
     def dropped_log_entries(self) -> int:
         """How many entries of the recall log this process has dropped because the store could not be written."""
         return self._writer.dropped
+
+    def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
+        """Count the uses of a recall, keep its receipt, and, with `keep`, log it; it is written a moment later.
+
+        A view that may only be read counts and logs nothing.
+        """
+        self._process.require()
+        if not self.writable:
+            return
+        # The numbers of a unit of work that is rolled back are not its own any more.
+        self._after_commit(lambda: self._log(UnwrittenEntry(entry, keep, self.tenant)))
+
+    def _log(self, entry: UnwrittenEntry) -> None:
+        self._writer.add(entry)
+        if entry.entry.relevance:
+            self._writer.flush()
 
     def _write_log(self, statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
         """Write entries of the recall log, without what was purged in between."""

@@ -19,7 +19,7 @@ from memotherm.storage.base import Expected, StoreBase
 from memotherm.storage.filters import found_count, found_kinds, found_rows
 from memotherm.storage.rows import RETENTIONS, TIERS, changes_of, event_of, scope_of, scope_row
 from memotherm.storage.selections import selected_rows
-from memotherm.storage.statements import Row, Statements
+from memotherm.storage.statements import Row, Statements, identity_in
 from memotherm.storage.tombstones import Tombstones
 from memotherm.storage.values import (
     EVERY_EVENT,
@@ -63,7 +63,7 @@ class MemoryStore(StoreBase):
         """Return the spaces whose memories a scope can see, and the embedder that serves searches, in one read."""
         expected: Expected = {"spaces_visible": scope_row(scope), "embedder_serving": {}}
         with self._reading(once=True, logged=False, expected=expected) as statements:
-            return self._seen(self._visible_rows(statements, scope)), identity_of(statements)
+            return self._seen(self._visible_rows(statements, scope)), statements.embedder()
 
     def _visible_rows(self, statements: Statements, scope: Scope) -> list[Row]:
         return statements.rows("spaces_visible", **scope_row(scope))
@@ -306,7 +306,7 @@ class MemoryStore(StoreBase):
     def identity(self, name: str | None = None) -> Identity | None:
         """Return the embedder that serves searches, or the one with a name; None if there is none."""
         if name is None:
-            return _identity(self._unlogged_rows("embedder_serving"))
+            return identity_in(self._unlogged_rows("embedder_serving"))
         rows = self._unlogged_rows("embedder_by_name", name=name)
         return Identity(number=rows[0][0], name=name, dimensions=rows[0][1]) if rows else None
 
@@ -315,7 +315,7 @@ class MemoryStore(StoreBase):
 
         def register(statements: Statements) -> int:
             number = int(statements.value("embedder_put", name=name, dimensions=dimensions))
-            if serve and identity_of(statements) is None:
+            if serve and statements.embedder() is None:
                 statements.run("meta_set", key="embedder", value=str(number))
             return number
 
@@ -343,13 +343,3 @@ class MemoryStore(StoreBase):
         if number is None:
             return int(self._unlogged_rows("pending_in", spaces=list(spaces))[0][0])
         return int(self._unlogged_rows("pending_of", spaces=list(spaces), number=number)[0][0])
-
-
-def identity_of(statements: Statements) -> Identity | None:
-    """Return the embedder that serves searches, if there is one."""
-    return _identity(statements.rows("embedder_serving"))
-
-
-def _identity(rows: Sequence[Row]) -> Identity | None:
-    """Return the embedder of a row of the statement `embedder_serving`."""
-    return Identity(number=rows[0][0], name=rows[0][1], dimensions=rows[0][2]) if rows else None

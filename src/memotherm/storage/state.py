@@ -19,12 +19,10 @@ from memotherm.storage.values import (
     ChunkLocation,
     LogEntry,
     NoteRow,
-    RecallEntry,
     RootRow,
     Tally,
     UseRow,
 )
-from memotherm.storage.writer import UnwrittenEntry
 
 #: Larger than any number of a receipt.
 _EVERY = 1 << 62
@@ -34,22 +32,6 @@ class StateStore(StoreBase):
     """The part of a store that is not about single memories."""
 
     # The recall log, receipts of contexts, uses and counters
-
-    def log_recall(self, entry: RecallEntry, *, keep: bool) -> None:
-        """Count the uses of a recall, keep its receipt, and, with `keep`, log it; it is written a moment later.
-
-        A view that may only be read counts and logs nothing.
-        """
-        self._process.require()
-        if not self.writable:
-            return
-        # The numbers of a unit of work that is rolled back are not its own any more.
-        self._after_commit(lambda: self._log(UnwrittenEntry(entry, keep, self.tenant)))
-
-    def _log(self, entry: UnwrittenEntry) -> None:
-        self._writer.add(entry)
-        if entry.entry.relevance:
-            self._writer.flush()
 
     def recall_micros(self, spaces: Sequence[int], limit: int) -> list[int]:
         """Return the durations of the last recalls in microseconds, newest first."""

@@ -9,8 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from memotherm.storage.rows import COLUMNS, NO_USES, UnwrittenUses
+from memotherm.storage.values import Identity
 
 Row = tuple[Any, ...]
+
+
+def identity_in(rows: Sequence[Row]) -> Identity | None:
+    """Return the embedder of a row of the statement `embedder_serving`."""
+    return Identity(number=rows[0][0], name=rows[0][1], dimensions=rows[0][2]) if rows else None
 
 
 def marked(statement: str, marks: Mapping[str, object]) -> str:
@@ -129,6 +135,10 @@ class Statements(ABC):
 
     def note_uses(self, uses: UnwrittenUses) -> None:  # noqa: B027
         """Let the projections of all processes notice uses that were counted; there may be none."""
+
+    def embedder(self) -> Identity | None:
+        """Return the embedder that serves searches, if there is one."""
+        return identity_in(self.rows("embedder_serving"))
 
     def row(self, name: str, /, **values: object) -> Row | None:
         """Return the first row of a statement, or None."""

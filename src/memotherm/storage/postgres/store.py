@@ -23,7 +23,6 @@ from memotherm.storage.base import MOST_SCOPES, Expected
 from memotherm.storage.base import Job as WriteJob
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.filters import passing_rows
-from memotherm.storage.memories import identity_of
 from memotherm.storage.postgres.connections import Connection, Connections, Start, mapped
 from memotherm.storage.postgres.search import (
     CANDIDATE_FIELDS,
@@ -349,7 +348,7 @@ class PostgresStore(Store):
         if not search.spaces or not search.tiers:
             return {}
         with self._reading() as statements:
-            identity = by or identity_of(statements)
+            identity = by or statements.embedder()
             if identity is None:
                 return {}
             exact = search.selective or Tier.COLD in search.tiers
@@ -377,7 +376,7 @@ class PostgresStore(Store):
         if known is not None:
             return known
         with self._reading() as statements:
-            identity = by or identity_of(statements)
+            identity = by or statements.embedder()
             return {} if identity is None else strengths(statements, identity, vector, nos)
 
     # The ledger, embedders and vectors
@@ -416,7 +415,7 @@ class PostgresStore(Store):
             return self.identity(), {}
         expected: Expected = {"embedder_serving": {}, "digests_with_vectors": asked}
         with self._reading(logged=False, expected=expected) as statements:
-            identity = identity_of(statements)
+            identity = statements.embedder()
             found = {no: digest.hex() for no, digest in statements.rows("digests_with_vectors", **asked)}
             vectors = {} if identity is None else of_memories(statements, identity, list(found))
         return identity, {found[no]: rows for no, rows in vectors.items()}
@@ -424,7 +423,7 @@ class PostgresStore(Store):
     def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
         """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
         with self._reading() as statements:
-            identity = identity_of(statements)
+            identity = statements.embedder()
             return {} if identity is None else of_memories(statements, identity, nos)
 
     def sample_vectors(self, limit: int, by: Identity) -> Vectors | None:
@@ -465,7 +464,7 @@ class PostgresStore(Store):
     def check(self) -> list[Problem]:
         """Check the consistency of all tables and indexes and return the problems."""
         with self.for_tenant(None)._reading() as statements:
-            return [*check(statements, identity_of(statements)), *self._check_scopes(statements)]
+            return [*check(statements, statements.embedder()), *self._check_scopes(statements)]
 
     def _tables(self, statements: PostgresStatements) -> PostgresTables:
         return PostgresTables(statements)

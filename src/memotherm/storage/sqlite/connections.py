@@ -7,6 +7,7 @@ ones when it needs them, and the child has none.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -32,7 +33,7 @@ from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.settings.paths import create_file
 from memotherm.storage.sqlite import driver
-from memotherm.storage.sqlite.files import MEMORY, NO_FILE, identity_of, is_read_only, read_only_uri
+from memotherm.storage.sqlite.files import MEMORY, is_read_only, read_only_uri
 from memotherm.storage.sqlite.statements import Assigned, SqliteStatements
 from memotherm.storage.writer import Writer
 from memotherm.tiers.rules.properties import heat_of
@@ -47,8 +48,19 @@ _abandoned: list[sqlite3.Connection | None] = []
 #: The files of those connections (device and inode), which this process cannot open safely.
 _inherited: set[tuple[int, int]] = set()
 
+_NO_FILE = (0, 0)
+
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _UNAVAILABLE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}
+
+
+def _identity_of(path: str) -> tuple[int, int]:
+    """Return the device and inode of a file; (0, 0) if there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - before each commit, and a Path takes three times as long
+    except OSError:
+        return _NO_FILE
+    return status.st_dev, status.st_ino
 
 
 @contextmanager
@@ -123,7 +135,7 @@ class Connections:
         self._log = (0, 0)
         #: Whether the file can only be read.
         self.read_only = path != MEMORY and is_read_only(Path(path))
-        if _inherited and path != MEMORY and identity_of(self.path) in _inherited:
+        if _inherited and path != MEMORY and _identity_of(self.path) in _inherited:
             # Locks on it would not work.
             raise StoreUnavailable(
                 f"{self.name} was in use when this process was forked and cannot be opened in it: "
@@ -141,15 +153,15 @@ class Connections:
     def used_file(self) -> tuple[int, int]:
         """The device and inode of the file, if any connection may be open; (0, 0) otherwise."""
         if self._closed and not self._lent:
-            return NO_FILE
-        return self._file or identity_of(self.path)
+            return _NO_FILE
+        return self._file or _identity_of(self.path)
 
     def cipher_for(self, copy: Path) -> str | None:
         """Return what encrypts a copy of the store; the copy of a file has its key and its salt."""
         return driver.cipher_of(self._settings.key, copy) if self.cipher == driver.UNKEYED else self.cipher
 
     def _connect_writer(self) -> sqlite3.Connection:
-        before = identity_of(self.path)
+        before = _identity_of(self.path)
         try:
             writer = self._connect(self._settings.synchronous)
         except driver.errors():
@@ -161,8 +173,8 @@ class Connections:
         writer.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
         if self.path != MEMORY:
             writer.execute("SELECT 1 FROM sqlite_master").fetchone()  # creates the log
-            self._file, self._log = identity_of(self.path), identity_of(f"{self.path}-wal")
-            if before not in (self._file, NO_FILE):
+            self._file, self._log = _identity_of(self.path), _identity_of(f"{self.path}-wal")
+            if before not in (self._file, _NO_FILE):
                 writer.close()
                 raise StoreUnavailable(f"{self.name} was replaced while it was being opened: open it again")
         return writer
@@ -338,7 +350,7 @@ class Connections:
         """Let connections be opened again in the parent; the child opens the store anew."""
         if not self._process.current and self._pool.locked() and (self._writer is not None or self._lent):
             _abandoned.extend([*self._idle, *([self._writer] if self._writer else [])])
-            _inherited.add(identity_of(self.path))
+            _inherited.add(_identity_of(self.path))
         if self._pool.locked():
             self._pool.release()
         if self._paused:
@@ -367,11 +379,11 @@ class Connections:
         with self._turn.held(), mapped(self.name):
             self._opened_writer()
             found = {self.name: (self.path, self._file), f"{self.name}-wal": (f"{self.path}-wal", self._log)}
-            return [name for name, (path, identity) in found.items() if identity_of(path) != identity]
+            return [name for name, (path, identity) in found.items() if _identity_of(path) != identity]
 
     def _require_in_place(self) -> None:
         """Raise `StoreUnavailable` if the path leads to another file than the one that is open, or to none."""
-        if self._file is not None and identity_of(self.path) != self._file:
+        if self._file is not None and _identity_of(self.path) != self._file:
             raise StoreUnavailable(
                 f"{self.name} was moved, deleted or replaced while it was open: nothing was written; "
                 "put the file back, or close the store and open it again"
@@ -384,5 +396,5 @@ class Connections:
 
 def require_unused(path: str) -> None:
     """Refuse a store that this process has open: two SQLite libraries do not see each other's locks in one process."""
-    if identity_of(path) in driver.used_files():
+    if _identity_of(path) in driver.used_files():
         raise StoreBusy(f"{path} is open in this process: close it and try again")

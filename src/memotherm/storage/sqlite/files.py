@@ -15,21 +15,10 @@ from memotherm.storage.sqlite.driver import read_header
 
 #: The path of a store that lives only as long as its process.
 MEMORY = ":memory:"
-#: The identity of a file that does not exist.
-NO_FILE = (0, 0)
 
 _HEADER_SIZE = 100
 #: The byte of the header that tells how the file is written, and its value for a file without a write-ahead log.
 _WRITE_VERSION, _WITHOUT_LOG = 18, 1
-
-
-def identity_of(path: str) -> tuple[int, int]:
-    """Return the device and inode of a file; (0, 0) if there is none."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - before each commit, and a Path takes three times as long
-    except OSError:
-        return NO_FILE
-    return status.st_dev, status.st_ino
 
 
 def require_openable(path: str, key: str = "") -> None:

@@ -24,7 +24,6 @@ from memotherm.storage.base import Expected
 from memotherm.storage.base import Job as WriteJob
 from memotherm.storage.candidates import Candidates
 from memotherm.storage.filters import filtered_numbers
-from memotherm.storage.memories import identity_of
 from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
@@ -288,7 +287,7 @@ class SqliteStore(Store):
 
     def _active_nearest(self, search: Search, vector: Vectors, limit: int, by: Identity | None) -> Scores:
         with self._searching() as statements:
-            identity = by or identity_of(statements)
+            identity = by or statements.embedder()
             if identity is None:
                 return {}
             filtered = search if _searched(statements, search)[1] or search.selective else None
@@ -299,7 +298,7 @@ class SqliteStore(Store):
     ) -> dict[int, float]:
         """Return the cosine of each of some memories that has vectors; its nearest part counts."""
         with self._searching() as statements:
-            identity = by or identity_of(statements)
+            identity = by or statements.embedder()
             if identity is None:
                 return {}
             return self._bands.similarities(statements, identity, _bands_of(search), nos, vector)
@@ -311,7 +310,7 @@ class SqliteStore(Store):
         vectors: dict[str, Vectors] = {}
         # If another embedder serves in between, the transaction that stores the vectors refuses them.
         with self._reading(once=True, logged=False) as statements:
-            identity = identity_of(statements)
+            identity = statements.embedder()
             if identity is None:
                 return None, {}
             for digest in digests:
@@ -323,7 +322,7 @@ class SqliteStore(Store):
     def vectors_of(self, nos: Sequence[int]) -> dict[int, Vectors]:
         """Return the vectors of memories by number, made by the serving embedder; those without are left out."""
         with self._reading(logged=False) as statements:
-            identity = identity_of(statements)
+            identity = statements.embedder()
             if identity is None:
                 return {}
             rows = statements.rows("vectors_of_memories", nos=list(nos), base=vector_base(identity.number))
@@ -407,7 +406,7 @@ class SqliteStore(Store):
             caches = self._bands.cache_files()
             # A full-text table of a newer SQLite compares with what its connection has read before a write of another.
             with self._connections.reading(new=True) as statements:
-                problems = check(statements, identity_of(statements))
+                problems = check(statements, statements.embedder())
                 problems += self._bands.check(statements, caches)
                 problems += self._columns.check(statements)
                 problems += self._check_scopes(statements)

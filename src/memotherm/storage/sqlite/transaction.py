@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -59,9 +59,6 @@ class SqliteTransaction(Transaction):
     def _record_erasure(self) -> None:
         self._sql.run("meta_set", key=ERASURE_KEY, value=f"{INDEXES}:{self._seq}")
         self.log_pending = False
-
-    def prefetch_duplicates(self, digests: Collection[str]) -> None:
-        """Do nothing: a statement takes no round trip here."""
 
     def _next_seq(self) -> int:
         self._seq += 1
