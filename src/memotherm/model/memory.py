@@ -79,8 +79,12 @@ class Priority(_Axis):
     @classmethod
     def of(cls, value: object) -> Self:
         """Return the member that `value` names, by its text or its rank."""
-        ranks = {str(rank): member for rank, member in enumerate(cls)}
-        return ranks.get(str(value)) or super().of(value)
+        return _PRIORITIES.get(str(value)) or super().of(value)
+
+
+#: The priorities by their ranks.
+_PRIORITIES = {str(rank): priority for rank, priority in enumerate(Priority)}
+_TIERS = tuple(Tier)
 
 
 def placement(tier: object, priority: object = None) -> tuple[Tier | None, Priority | None]:
@@ -90,7 +94,7 @@ def placement(tier: object, priority: object = None) -> tuple[Tier | None, Prior
         InvalidInput: `tier` names neither, or another priority than `priority`.
     """
     given = None if priority is None else Priority.of(priority)
-    if tier is None or tier in list(Tier):
+    if tier is None or tier in _TIERS:
         return None if tier is None else Tier(str(tier)), given
     try:
         named = Priority.of(tier)

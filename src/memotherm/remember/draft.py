@@ -122,8 +122,8 @@ class Draft:
 _ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name != "state")
 
 
-def draft_of(values: Mapping[str, Any]) -> Draft:
-    """Read a draft from a mapping, as `remember_many` takes them."""
+def draft_of(values: Mapping[str, Any], state: Mapping[str, Any] | None = None) -> Draft:
+    """Read a draft from a mapping, as `remember_many` takes them; only imports give a `state`."""
     if not isinstance(values, Mapping):
         raise InvalidInput(f"a memory is a mapping with a 'content', not {type(values).__name__}")
     values = renamed(values, _ARGUMENTS)
@@ -132,7 +132,7 @@ def draft_of(values: Mapping[str, Any]) -> Draft:
         raise InvalidInput(f"unknown field {min(unknown)!r} in a memory: use {', '.join(_ARGUMENTS)}")
     if "content" not in values:
         raise InvalidInput("a memory without content: give each one a 'content'")
-    return Draft(**values)
+    return Draft(**values, state=state or {})
 
 
 def memory_of(draft: Draft, scope: Scope, now: datetime, settings: Settings, by: Trust = Trust.AGENT) -> Memory:
@@ -301,11 +301,14 @@ def _checked_source(source: object) -> str:
     return text
 
 
+_CONTAINERS = (dict, list)
+
+
 def _require_flat(value: object) -> None:
     """Refuse deep nesting, which a reader with a smaller stack could not read back."""
     level = [value]
     for _ in range(_DEEPEST_METADATA):
-        nested = [value for value in level if isinstance(value, dict | list)]
+        nested = [value for value in level if isinstance(value, _CONTAINERS)]
         if not nested:
             return
         level = [item for value in nested for item in (value.values() if isinstance(value, dict) else value)]

@@ -202,8 +202,11 @@ class MemoryWriter:
 
     def _restore(self, write: _Write, forgotten: Collection[str]) -> Record | str:
         """Store an exported memory as it was; one that is here is only changed if it has a key and an older content."""
+        return self._restored(write, write.transaction.get(write.memory.id), forgotten)
+
+    def _restored(self, write: _Write, known: Record | None, forgotten: Collection[str]) -> Record | str:
+        """Do what `_restore` does, given the memory with the id."""
         transaction, memory = write.transaction, write.memory
-        known = transaction.get(memory.id)
         if known is not None and known.memory.scope != memory.scope:
             # A copy from another scope has the same id every time, so that a second import finds it.
             memory = replace(memory, id=f"mem_{digest(f'{memory.id} {memory.scope}')[:26]}")
@@ -237,7 +240,7 @@ class MemoryWriter:
         if turn is not None and memory.kind == UNREAD_TURN:
             return "known"
         if turn is None or turn.memory.kind != UNREAD_TURN:
-            return self._restore(write, forgotten)
+            return self._restored(write, turn, forgotten)
         if turn.memory.retention is not Retention.ACTIVE:
             return "forgotten"
         cause = replace(write.cause, action=Action.UPDATE, rule="read", why="its statements were read")
@@ -422,6 +425,6 @@ def imported_draft(entry: Mapping[str, Any], trust: Trust) -> Draft:
 
     An entry that names no trust has at most `trust`.
     """
-    draft = draft_of({name: value for name, value in entry.items() if name not in ("created_at", "state")})
     created = {"created_at": entry["created_at"]} if entry.get("created_at") else {}
-    return replace(draft, state={"trust": trust, **created, **entry.get("state", {})})
+    values = {name: value for name, value in entry.items() if name not in ("created_at", "state")}
+    return draft_of(values, {"trust": trust, **created, **entry.get("state", {})})
