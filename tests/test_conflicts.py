@@ -120,6 +120,8 @@ def test_narrower_scopes_are_compared_with_what_they_see(mem: Memotherm, clock: 
     client = TestClient(application(mem), base_url="http://127.0.0.1:8077")
     assert len(client.get("/conflicts?include_narrower=true").json()["conflicts"]) == 2
     told = concise(call(mem, "memory_conflicts", {"includeNarrower": True}))["conflicts"]
+    only_of_ana = client.get(f"/conflicts?include_narrower=true&ids={stored['ana']}").json()["conflicts"]
+    assert [each["newer"]["id"] for each in only_of_ana] == [stored["ana"]]
     assert told[0] == {
         "about": "staging port …",
         "newer": f"{stored['ben']} 2026-01-07: The staging port is 5432",
@@ -183,10 +185,17 @@ def test_the_command_lists_conflicts_and_keeps_one(tmp_path: Path) -> None:
     assert "  counts meanwhile: it is newer, and both are by an agent\n" in told
     found = json.loads(CliRunner().invoke(app, ["conflicts", "--store", store, "--json"]).output)
     assert found["conflicts"][0]["winner"] == kept.id
+    with opened(store) as mem:
+        mem.remember_many([{"content": f"The log level of the gate is {level}"} for level in ("info", "debug")])
+    listed = CliRunner().invoke(app, ["conflicts", "--store", store, "--limit", "1"])
+    assert listed.output.count("counts meanwhile") == 1
+    assert "note: there are more: --limit shows them" in listed.output
     kept_one = CliRunner().invoke(app, ["conflicts", "--store", store, "--keep", kept.id])
     assert "The staging port is 5433" in kept_one.output
     with opened(store) as mem:
-        assert mem.conflicts() == []
+        (other,) = mem.conflicts()
+        assert mem.conflicts(ids=[kept.id]) == []
+        assert mem.conflicts(ids=[kept.id, other.older.id]) == [other]
 
 
 def test_a_conflict_is_found_however_many_memories_there_are_and_wherever_its_sentence_stands(mem: Memotherm) -> None:

@@ -250,25 +250,37 @@ def test_the_budget_of_a_turn_is_a_bar_of_its_parts(open_page: Open, mem: Memoth
 
 
 def test_conflicts_and_proposals_come_fifty_at_once(open_page: Open, mem: Memotherm) -> None:
-    """The number of all is said, and what follows is one click away."""
+    """The number of all is said, of conflicts if no more than fifty follow; these are one click away."""
     view = mem.scoped(project="many")
     birds = [f"{colour} {bird}" for colour in ("red", "blue", "green", "grey", "white", "black", "brown", "pale")
-             for bird in ("otter", "heron", "crane", "stork", "pelican", "puffin", "gull")]  # fmt: skip
+             for bird in ("otter", "heron", "crane", "stork", "pelican", "puffin", "gull", "owl", "finch", "wren",
+                          "robin", "swan", "goose", "duck")]  # fmt: skip
     view.remember_many([{"content": f"The {bird} port is {port}"} for bird in birds for port in (5433, 5544)])
     view.remember_many([{"content": f"The {bird} likes fish", "source": "extracted"} for bird in birds])
     count = len(view.conflicts(limit=1000))
-    assert count > 50
+    assert 100 < count <= 150
     page = open_page("/conflicts?scope=project%3Dmany")
-    expect(page.locator("main")).to_contain_text(f"{count} conflicts")
+    parts = page.get_by_role("navigation", name="Parts of the list")
+    expect(page.locator("main")).to_contain_text("More than 100 conflicts")
+    expect(parts).to_contain_text("1 to 50 of more than 100")
     expect(page.locator(".conflict")).to_have_count(50)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name=".json of conflicts").click()
+    assert len(json.loads(saved.value.path().read_text())) == count
     page.get_by_role("link", name="Next").click()
-    expect(page.locator(".conflict")).to_have_count(count - 50)
-    expect(page.get_by_role("navigation", name="Parts of the list")).to_contain_text(f"51 to {count} of {count}")
+    expect(page.locator("main")).to_contain_text(f"{count} conflicts")
+    expect(parts).to_contain_text(f"51 to 100 of {count}")
+    page.get_by_role("link", name="Next").click()
+    expect(page.locator(".conflict")).to_have_count(count - 100)
+    expect(parts).to_contain_text(f"101 to {count} of {count}")
+    page.goto(f"{page.url.split('#')[0]}#/?scope=project%3Dmany")
+    expect(page.get_by_role("region", name="Is anything wrong?")).to_contain_text("More than 100 conflicts:")
     page.goto(f"{page.url.split('#')[0]}#/review?scope=project%3Dmany")
-    expect(page.locator("main")).to_contain_text("56 proposals wait")
+    expect(page.locator("main")).to_contain_text(f"{len(birds)} proposals wait")
     expect(page.locator(".proposal")).to_have_count(50)
     page.get_by_role("link", name="Next").click()
-    expect(page.locator(".proposal")).to_have_count(6)
+    expect(parts).to_contain_text(f"51 to 100 of {len(birds)}")
+    expect(page.locator(".proposal")).to_have_count(50)
     view.erase()
 
 

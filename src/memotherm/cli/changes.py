@@ -54,7 +54,7 @@ maintain = plain(
 
 
 @click.command("conflicts")
-@operation_options("conflicts", defaults={"limit": 20})
+@operation_options("conflicts", left_out="ids", defaults={"limit": 20})
 @click.option(
     "--keep", metavar="ID", type=MemoryId(), help="Keep this memory, and archive those that it conflicts with."
 )
@@ -72,14 +72,15 @@ def conflicts(mem: Memotherm, limit: int, include_narrower: bool, keep: str | No
     if keep is not None:
         archived = mem.decide(keep, why=why)
         return Output({"memories": to_json(archived)}, archived)
-    found = mem.conflicts(limit, include_narrower)
+    found = mem.conflicts(min(limit + 1, _COUNTED), include_narrower)
 
     def count(narrower: bool) -> int:
         return len(mem.conflicts(_COUNTED, narrower))
 
     none_here = not found and not include_narrower
     notes = narrower_notes(mem, len(found), "no memories disagree here", count if none_here else None, _COUNTED)
-    return Output({"conflicts": to_json(found)}, found, notes)
+    notes += ["there are more: --limit shows them"] * (len(found) > limit)
+    return Output({"conflicts": to_json(found[:limit])}, found[:limit], notes)
 
 
 @click.command("tasks")

@@ -216,7 +216,7 @@ class Correction:
         )  # fmt: skip
         return self._view.remember([draft])[0]
 
-    def conflicts(self, limit: int = 100, include_narrower: bool = False) -> list[Conflict]:
+    def conflicts(self, limit: int = 100, include_narrower: bool = False, ids: Sequence[str] = ()) -> list[Conflict]:
         """Return visible memories that disagree, newest first: another value of the same thing, or a denial.
 
         It compares their sentences, of messages only those of a known kind. Nothing is decided: `decide` does that.
@@ -226,9 +226,10 @@ class Correction:
             limit: The most conflicts.
             include_narrower: Compare everything at and below this scope, instead of what it can see: memories of which
                 one can be seen from the scope of the other.
+            ids: Only conflicts of these memories.
         """
         require_limit(limit, LARGEST_PAGE)
-        return self._conflicts(limit, include_narrower=include_narrower)
+        return self._conflicts(limit, ids, include_narrower=include_narrower)
 
     def decide(self, memory_id: str, over: Sequence[str] = (), why: str = "") -> list[Memory]:
         """Decide conflicts: keep a memory, and archive what it replaces; `undo` takes it back.
@@ -243,16 +244,13 @@ class Correction:
         from memotherm.remember.conflicts import supersede
 
         view = self._view
-        record = view.record(memory_id)
-        kept = record.memory.id
-        found = ({each.older.id, each.newer.id} for each in ([] if over else self._conflicts(of=record.no)))
-        replaced = list(over) or sorted(set().union(*(pair - {kept} for pair in found if kept in pair)))
+        kept = view.record(memory_id).memory.id
+        found = [] if over else self._conflicts(None, [kept])
+        replaced = list(over) or sorted({each.older.id if each.newer.id == kept else each.newer.id for each in found})
         services, cause = view.services, view.cause(Action.ARCHIVE, why)
         return supersede(services.store, view.scope, kept, replaced, cause, services.settings.tokenizer)
 
-    def _conflicts(
-        self, most: int | None = None, of: int | None = None, *, include_narrower: bool = False
-    ) -> list[Conflict]:
+    def _conflicts(self, most: int | None, of: Sequence[str], *, include_narrower: bool = False) -> list[Conflict]:
         from memotherm.remember.conflicts import conflicts_in
 
         store, search = self._view.listing(include_narrower=include_narrower)

@@ -65,7 +65,7 @@ def conflicts_in(
     *,
     together: bool,
     most: int | None = None,
-    of: int | None = None,
+    of: Sequence[str] = (),
 ) -> list[Conflict]:
     """Return the conflicts among the memories of some spaces, newest first.
 
@@ -79,20 +79,18 @@ def conflicts_in(
         now: The time: what has expired is in no conflict.
         together: Whether one scope sees all the spaces.
         most: The most conflicts; no more is read than they need. None for all of them.
-        of: The number of a memory, of which each slot is compared; None for all slots.
+        of: The ids of the memories of which a conflict must have one; none for all conflicts.
     """
     found: _Found = {}
     with store.snapshot():
-        disputed = _disputed(store, spaces, together=together)
-        if of is not None:
-            disputed = [claims for claims in disputed if any(claim.no == of for claim in claims)]
+        disputed = _disputed(store, spaces, of, together=together)
         read: dict[tuple[int, int], _Said | None] = {}
         for start in range(0, len(disputed), _AT_ONCE):
             batch = disputed[start : start + _AT_ONCE]
             records = store.records(list({claim.no for claims in batch for claim in claims}))
             # The first claim about a slot is the newest one.
             newest = _age(records[batch[0][0].no].memory)
-            if most is not None and sum(_age(each.newer) > newest for _, each in found.values()) >= most:
+            if most is not None and not of and sum(_age(each.newer) > newest for _, each in found.values()) >= most:
                 break
             for claims in batch:
                 places = dict.fromkeys((claim.no, claim.sentence) for claim in claims)
@@ -101,13 +99,14 @@ def conflicts_in(
                         read[no, sentence] = _said(records[no].memory, sentence, now)
                 said = [each for place in places if (each := read[place]) is not None]
                 _add_conflicts(found, claims[0].slot, said, together=together)
-    return sorted((each for _, each in found.values()), key=_recency, reverse=True)[:most]
+    wanted = (each for pair, (_, each) in found.items() if not of or not set(pair).isdisjoint(of))
+    return sorted(wanted, key=_recency, reverse=True)[:most]
 
 
-def _disputed(store: Store, spaces: Sequence[int], *, together: bool) -> list[list[ClaimRow]]:
+def _disputed(store: Store, spaces: Sequence[int], of: Sequence[str], *, together: bool) -> list[list[ClaimRow]]:
     """Return the claims about each slot with several values, unless it takes many of them, by the newest of them."""
     holders: defaultdict[tuple[int, int], list[ClaimRow]] = defaultdict(list)
-    for claim in store.disputed_claims(spaces, _MOST_DISTINCT, _MOST_OUTLINED):
+    for claim in store.disputed_claims(spaces, of, _MOST_DISTINCT, _MOST_OUTLINED):
         holders[claim.slot, 0 if together else claim.space].append(claim)
     slots: defaultdict[int, list[ClaimRow]] = defaultdict(list)
     for (slot, _), claims in holders.items():

@@ -90,7 +90,7 @@ class Transport:
         body: bytes | None = None
         if method in ("GET", "DELETE"):
             query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in rest.items()}
-            path += f"?{urlencode(query)}" if rest else ""
+            path += f"?{urlencode(query, doseq=True)}" if rest else ""
         elif rest:
             body = json.dumps(rest).encode()
         headers = {**self._headers(method, scope), **conditions}

@@ -164,12 +164,15 @@ class MemoryStore(StoreBase):
             found.append(Succession(no, successor, () if ended or "" in own else own, content))
         return found
 
-    def disputed_claims(self, spaces: Sequence[int], most_values: int, most_outlined: int) -> list[ClaimRow]:
+    def disputed_claims(
+        self, spaces: Sequence[int], ids: Sequence[str], most_values: int, most_outlined: int
+    ) -> list[ClaimRow]:
         """Return the claims about what not all active memories of some spaces say the same of, newest first.
 
-        Left out are slots that have more values in each of the spaces, and outlines that more claims have.
+        If there are `ids`, it is only about what these memories claim. Left out are slots that have more values in each
+        of the spaces, and outlines that more claims have.
         """
-        values = {"most_values": most_values, "most_outlined": most_outlined}
+        values = {"ids": list(ids), "every": int(not ids), "most_values": most_values, "most_outlined": most_outlined}
         return [ClaimRow(*row) for row in self._unlogged_rows("claims_disputed", spaces=list(spaces), **values)]
 
     def select(

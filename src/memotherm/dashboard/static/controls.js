@@ -29,11 +29,11 @@ export const ErrorNotice = ({ error, retry }) => html`<div class="notice row" ro
 
 // Which part of a long list is shown, with links to the others; `first` is a parameter of the address.
 export const PAGE = 50;
-export function Pager({ count, first }) {
+export function Pager({ count, first, more = false }) {
   const { path, params } = parseRoute();
   const link = (place, text) => html`<a class="button" href=${hrefOf(path, { ...Object.fromEntries(params), first: place || "" })}>${text}</a>`;
   return count > PAGE && html`<nav class="buttons" aria-label="Parts of the list">${first > 0 && link(Math.max(0, first - PAGE), "Previous")}
-    <span class="hint">${number(first + 1)} to ${number(Math.min(count, first + PAGE))} of ${number(count)}</span>${first + PAGE < count && link(first + PAGE, "Next")}</nav>`;
+    <span class="hint">${number(first + 1)} to ${number(Math.min(count, first + PAGE))} of ${more ? "more than " : ""}${number(count)}</span>${first + PAGE < count && link(first + PAGE, "Next")}</nav>`;
 }
 
 // What to do where there is nothing to show.

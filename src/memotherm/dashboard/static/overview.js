@@ -11,8 +11,6 @@ import { formatScope, get, parseScope, post, TIERS, useEvents, useLoaded, useWri
 // From the bottom of the chart.
 const STACKED = [...TIERS].reverse();
 const SHOWN = 12, RECENT = 8;
-// So many conflicts are counted by the server.
-const MOST_CONFLICTS = 100;
 const DAY_MILLISECONDS = 86_400_000;
 const HISTORY_MILLISECONDS = 30_000;
 const actionOf = (name) => ACTIONS.find((action) => action.name === name);
@@ -173,9 +171,9 @@ function OverBudget({ scope, hot, limit, onChange }) {
 const Notice = ({ what, text, children }) => html`<div class="notice row"><p><strong>${what}</strong> ${text}</p>${children}</div>`;
 
 // What hooks, backups and memories that disagree need; null while it is not known.
-function found({ conflicts, jobs_waiting: waiting, jobs_failed: failed, missed_deadlines: missed, last_backup: backup, backup_due: due }) {
+function found({ conflicts, more_conflicts: more, jobs_waiting: waiting, jobs_failed: failed, missed_deadlines: missed, last_backup: backup, backup_due: due }) {
   return [
-    conflicts > 0 && html`<${Notice} what=${`${count(conflicts, "conflict")}${conflicts === MOST_CONFLICTS ? " or more" : ""}:`} text="memories that disagree."><a class="button" href=${hrefOf(["conflicts"])}>Decide</a></${Notice}>`,
+    conflicts > 0 && html`<${Notice} what=${`${more ? "More than " : ""}${count(conflicts, "conflict")}:`} text="memories that disagree."><a class="button" href=${hrefOf(["conflicts"])}>Decide</a></${Notice}>`,
     failed > 0 && html`<${Notice} what=${`${count(failed, "job")} of hooks failed.`} text=${html`<code>memotherm agent worker --once --retry</code> tries again.`} />`,
     waiting > 0 && html`<${Notice} what=${`${count(waiting, "job")} of hooks ${waiting === 1 ? "waits" : "wait"}.`} text=${html`They are stored when their sessions end, or by <code>memotherm agent worker --once --all</code>.`} />`,
     missed > 0 && html`<${Notice} what=${`${count(missed, "recall")} missed ${missed === 1 ? "its" : "their"} deadline`} text=${html`in the last 7 days, so that these prompts had no memories. <code>memotherm agent daemon start</code> makes them faster.`} />`,

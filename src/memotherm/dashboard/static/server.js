@@ -105,14 +105,14 @@ export function parseScope(text) {
 function currentScope() { return parseRoute().params.get("scope") || ""; }
 
 // Send a request and return the response. Options:
-//   query: parameters of the address; null and empty ones are left out.
+//   query: parameters of the address, lists as several of a name; null and empty ones are left out.
 //   body: a value to send as JSON.
 //   scope: the fields of a scope; default: that of the address.
 //   version: change only this version of a memory (If-Match).
 //   key: the Idempotency-Key of a POST; default: a new one.
 async function send(method, path, { query = {}, body, scope, version, key, headers = {}, signal } = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  const text = new URLSearchParams(given).toString();
+  const text = new URLSearchParams(given.flatMap(([name, value]) => [value].flat().map((each) => [name, each]))).toString();
   const scopeHeader = scope === undefined ? currentScope() : formatScope(scope);
   const sent = { accept: "application/json", ...headers };
   if (scopeHeader) sent["memotherm-scope"] = scopeHeader;

@@ -34,7 +34,7 @@ _PAGE = 100
 #: How often the ledger is read, and how often a comment shows that the connection is alive, in seconds.
 _POLL = 0.5
 _HEARTBEAT = 15.0
-#: The most conflicts that are counted; each costs a comparison.
+#: The most conflicts that are counted; `more_conflicts` says that there are others. Each costs a comparison.
 _MOST_CONFLICTS = 100
 #: A stream ends after this time, and the client connects again: by then its key may have been revoked.
 _LONGEST = 600.0
@@ -206,7 +206,7 @@ def store(mem: WholeStore) -> Json:
 
 _ATTENTION = object_schema(
     "Attention", "What somebody should look at; the members about the whole store are null for a part of it.",
-    conflicts=int, jobs_waiting=int | None, jobs_failed=int | None, missed_deadlines=int | None,
+    conflicts=int, more_conflicts=bool, jobs_waiting=int | None, jobs_failed=int | None, missed_deadlines=int | None,
     last_backup=str | None, backup_due=bool,
 )  # fmt: skip
 
@@ -214,7 +214,8 @@ _ATTENTION = object_schema(
 @described(router, "GET /attention", "attention", "store", _ATTENTION)
 def attention(view: View, request: Request) -> Json:
     """Return what somebody should look at: conflicts at and below the scope, jobs and recalls of hooks, the backup."""
-    found: Json = {"conflicts": len(view.conflicts(limit=_MOST_CONFLICTS, include_narrower=True))}
+    conflicts = len(view.conflicts(limit=_MOST_CONFLICTS + 1, include_narrower=True))
+    found: Json = {"conflicts": min(conflicts, _MOST_CONFLICTS), "more_conflicts": conflicts > _MOST_CONFLICTS}
     mem: Memotherm = request.scope["memotherm"]
     if mem.scope.items():
         unknown = ("jobs_waiting", "jobs_failed", "missed_deadlines", "last_backup")

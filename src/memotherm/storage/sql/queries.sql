@@ -465,12 +465,15 @@ DELETE FROM {table claims} WHERE {own}space = :space AND slot = :slot AND no = :
 -- claims_clear: Delete all claims, before they are made again.
 DELETE FROM {table claims}
 
--- claims_disputed: The claims of some spaces about what not all of them say the same of, newest first.
+-- claims_disputed: The claims of some spaces about what not all of them say the same of, perhaps that of some ids.
 SELECT c.space, c.slot, c.no, c.sentence, c.value
 FROM {table claims c} JOIN {table memories m} ON {same m c}m.no = c.no
 WHERE {own c}c.space {in spaces} AND c.slot IN (
     SELECT slot FROM (
-        SELECT slot, min(value) AS least, max(value) AS greatest FROM {table claims} WHERE {own}space {in spaces}
+        SELECT slot, min(value) AS least, max(value) AS greatest FROM {table claims}
+        WHERE {own}space {in spaces} AND (:every = 1 OR slot IN (
+            SELECT slot FROM {table claims} WHERE {own}space {in spaces} AND no IN (
+                SELECT no FROM {table memories} WHERE {own}id {in ids})))
         GROUP BY space, slot
         HAVING count(DISTINCT value) <= :most_values AND (slot % 2 = 0 OR count(*) <= :most_outlined)) AS held
     GROUP BY slot HAVING min(least) <> max(greatest))

@@ -6,18 +6,20 @@ import { count, titleOf } from "../format.js";
 import { useKeys, useParam } from "../route.js";
 import { change, get, post, useEvents, useLoaded, useWritable } from "../server.js";
 
-const DELAY_MILLISECONDS = 3000, MOST = 1000;
+// The most conflicts of a request, and how many behind the page are counted.
+const DELAY_MILLISECONDS = 3000, MOST = 1000, COUNTED = 50;
 // The server is asked again after this many times as long as it took before, so that it has time for others.
 const PAUSE = 20;
 
 const isWithin = (inner, outer) => Object.entries(outer).every(([name, value]) => inner[name] === value);
 
 // A conflict is decided from the narrower scope of its two, which sees both.
-async function load() {
+async function load(first) {
   const begun = performance.now();
-  const { conflicts } = await get("/conflicts", { include_narrower: true, limit: MOST });
-  const listed = conflicts.map((conflict) => ({ ...conflict, key: `${conflict.older.id} ${conflict.newer.id}`, scope: isWithin(conflict.older.scope, conflict.newer.scope) ? conflict.older.scope : conflict.newer.scope }));
-  return { listed, begun, milliseconds: performance.now() - begun };
+  const most = Math.min(MOST - 1, first + PAGE + COUNTED);
+  const { conflicts } = await get("/conflicts", { include_narrower: true, limit: most + 1 });
+  const listed = conflicts.slice(0, most).map((conflict) => ({ ...conflict, key: `${conflict.older.id} ${conflict.newer.id}`, scope: isWithin(conflict.older.scope, conflict.newer.scope) ? conflict.older.scope : conflict.newer.scope }));
+  return { listed, more: conflicts.length > most, begun, milliseconds: performance.now() - begun };
 }
 
 // The content with the value that differs marked, where it stands in these letters.
@@ -55,7 +57,8 @@ function Conflict({ conflict, current, busy, onDecide }) {
 }
 
 export function Conflicts() {
-  const state = useLoaded(load);
+  const [wanted] = useParam("first", "0");
+  const state = useLoaded(() => load(Number(wanted) || 0), [wanted]);
   const writable = useWritable();
   const [hidden, setHidden] = useState([]);
   const [chosen, setChosen] = useState({ key: null, place: 0 });
@@ -66,7 +69,6 @@ export function Conflicts() {
   useEffect(() => setHidden((before) => before.filter(({ at }) => at > (state.value?.begun ?? 0))), [state.value]);
   useEvents(state.reload, { delay: Math.max(DELAY_MILLISECONDS, PAUSE * (state.value?.milliseconds ?? 0)) });
   const all = (state.value?.listed ?? []).filter(({ key, older, newer }) => !hidden.some(({ what }) => [key, older.id, newer.id].includes(what)));
-  const [wanted] = useParam("first", "0");
   // What was decided makes room for what follows.
   const first = Math.max(0, Math.min(Number(wanted) || 0, Math.floor((all.length - 1) / PAGE) * PAGE));
   const conflicts = all.slice(first, first + PAGE);
@@ -96,7 +98,7 @@ export function Conflicts() {
   const decideCurrent = (key) => () => conflicts.length && writable && !busy && decide(conflicts[at], key);
   useKeys({ j: () => choose(at + 1), k: () => choose(at - 1), 1: decideCurrent("1"), 2: decideCurrent("2"), b: decideCurrent("b") });
   return html`<${Loaded} state=${state} rows=${6}>${() => html`
-    ${conflicts.length > 0 && html`<p class="hint" role="status">${all.length === MOST ? "The newest " : ""}${count(all.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed. <span class="keys">Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous.</span> <${Exports} name="conflicts" rows=${all} /></p>`}
-    <div class="grid conflicts">${conflicts.map((conflict, index) => html`<${Conflict} key=${conflict.key} conflict=${conflict} current=${index === at} busy=${busy} onDecide=${(key) => decide(conflict, key)} />`)}</div><${Pager} count=${all.length} first=${first} />
+    ${conflicts.length > 0 && html`<p class="hint" role="status">${state.value.more ? "More than " : ""}${count(all.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed. <span class="keys">Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous.</span> <${Exports} name="conflicts" rows=${state.value.more ? async () => (await load(MOST)).listed : all} /></p>`}
+    <div class="grid conflicts">${conflicts.map((conflict, index) => html`<${Conflict} key=${conflict.key} conflict=${conflict} current=${index === at} busy=${busy} onDecide=${(key) => decide(conflict, key)} />`)}</div><${Pager} count=${all.length} first=${first} more=${state.value.more} />
     ${!conflicts.length && html`<${Empty} title="No memories disagree.">A conflict is two memories that say something else about the same thing, such as two ports of one server, of which none has replaced the other.</${Empty}>`}`}</${Loaded}>`;
 }

@@ -37,7 +37,7 @@ function ScoreBar({ score, parts }) {
 // The hits of a question, best first, each with the parts of its score; equal texts are one hit.
 
 const SHOWN_CHARACTERS = 300;
-const LIMIT = 10, MOST_CONFLICTS = 1000;
+const LIMIT = 10;
 
 const bodyOf = (query, setting, includeNarrower) => ({ query, tiers: setting.tiers, include_narrower: includeNarrower && !setting.asOf, track: false, limit: LIMIT, ...(setting.asOf ? { as_of: setting.asOf } : {}) });
 
@@ -73,8 +73,10 @@ function Hit({ hit, place, expected, other, onSelect }) {
 }
 
 function Hits({ state, selected, onSelect }) {
-  const conflicts = useLoaded(() => get("/conflicts", { include_narrower: true, limit: MOST_CONFLICTS }));
-  const { among, others } = conflictsOf(state.value ? [...state.value.items, ...state.value.pinned] : [], conflicts.value?.conflicts ?? []);
+  const hits = state.value ? [...state.value.items, ...state.value.pinned] : [];
+  const ids = hits.map((hit) => hit.id);
+  const conflicts = useLoaded(async () => (ids.length ? (await get("/conflicts", { include_narrower: true, ids })).conflicts : []), [ids.join()]);
+  const { among, others } = conflictsOf(hits, conflicts.value ?? []);
   const list = (hits) => html`<ol class="hits" aria-busy=${state.loading ? "true" : "false"}>${grouped(hits).map((hit, index) => html`<${Hit} key=${hit.id} hit=${hit} place=${index + 1} expected=${selected.has(hit.id)} other=${others.get(hit.id)} onSelect=${onSelect} />`)}</ol>`;
   return html`<${Loaded} state=${state} rows=${8}>${(found) => found && html`
     ${among.length > 0 && html`<p class="notice">${count(others.size, "hit")} contradict each other: ${among.map(({ about }) => about).join("; ")}. <a href=${hrefOf(["conflicts"])}>Decide</a></p>`}
