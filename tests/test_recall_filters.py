@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memotherm import Memotherm, Retention
-from memotherm.errors import InvalidInput, StaleWrite
+from memotherm.errors import Forbidden, InvalidInput, StaleWrite
 from memotherm.testing import FakeClock
 
 
@@ -122,6 +122,37 @@ def test_many_memories_are_erased_by_a_filter(mem: Memotherm) -> None:
     assert len(mem.bulk.purge(where={"case": 7})) == 2
     assert [memory.id for memory in mem.find(retention="any")] == [kept.id]
     assert mem.history(secret.id)[-1].action == "purge"
+
+
+def test_memories_of_several_scopes_are_changed_together(mem: Memotherm) -> None:
+    """At and below the scope, all or none, those of each tenant; what is above or beside it is left."""
+    shop = mem.scoped(project="shop")
+    above = mem.remember("Ana is above", tags=["ana"])
+    beside = mem.scoped(project="mill").remember("Ana is beside", tags=["ana"])
+    own = shop.remember("Ana owns the shop", tags=["ana"])
+    inner = shop.scoped(user="ben").by("person").remember("Ben likes Ana", tags=["ana"])
+    with pytest.raises(Forbidden, match=inner.id):
+        shop.bulk.purge(tags=["ana"], count=2, include_narrower=True)
+    assert shop.get(own.id).content == "Ana owns the shop"
+
+    person = mem.by("person")
+    assert len(person.scoped(project="shop").bulk.forget(tags=["ana"], include_narrower=True)) == 2
+    assert contents(mem.find(include_narrower=True)) == {above.content, beside.content}
+    assert len(person.bulk.restore(ids=[own.id, inner.id], include_narrower=True)) == 2
+    tenant = mem.scoped(tenant="acme").scoped(project="shop").remember("Ana is a customer", tags=["ana"])
+    assert len(person.bulk.purge(tags=["ana"], count=5, include_narrower=True)) == 5
+    assert contents(mem.find(retention="any", include_narrower=True)) == set()
+    assert mem.scoped(tenant="acme", project="shop").history(tenant.id)[-1].action == "purge"
+
+
+def test_proposals_of_several_scopes_are_decided_together(mem: Memotherm) -> None:
+    """By a person, in one call."""
+    ids = [mem.scoped(project=name).remember("Ana owns it", source="extracted").id for name in ("shop", "mill")]
+    with pytest.raises(Forbidden):
+        mem.bulk.approve(ids=ids, include_narrower=True)
+    assert len(mem.by("person").bulk.approve(ids=ids[:1], include_narrower=True)) == 1
+    assert len(mem.bulk.reject(contains="Ana", include_narrower=True)) == 1
+    assert mem.scoped(project="shop").get(ids[0]).retention is Retention.ACTIVE
 
 
 def test_nothing_is_changed_without_a_filter(mem: Memotherm) -> None:

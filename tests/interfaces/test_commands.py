@@ -212,7 +212,7 @@ def test_context_keeps_its_budget_and_has_a_receipt(cli: Cli):
 
 
 def test_what_others_have_said_about_a_person_is_found_and_purged_in_every_scope(cli: Cli):
-    """Each memory from its own scope; without `--everywhere` as far as the scope sees."""
+    """In one change; without `--everywhere` as far as the scope sees."""
     ids = [
         remembered(cli, "Ana keeps bees", "--project", "shop"),
         remembered(cli, "Ben asked Ana for honey", "--project", "shop", "--user", "ben"),

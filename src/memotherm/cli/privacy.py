@@ -29,7 +29,7 @@ from memotherm.cli.output import Output, confirm, progress_bar
 from memotherm.cli.parsing import MemoryId, TextCommand
 from memotherm.cli.verbs import ID, given, operation_options
 from memotherm.errors import InvalidInput
-from memotherm.model import Retention, Scope
+from memotherm.model import Retention
 from memotherm.model.results import Match
 from memotherm.operations.codec import to_json
 from memotherm.settings.paths import write_text
@@ -46,7 +46,7 @@ _FOUND = {"restore": "deleted", "approve": "proposed", "reject": "proposed", "pu
 def _command(verb: str, help: str, question: str, done: str, examples: str) -> click.Command:
     """Return the command of a verb that changes one memory by its id, or many by a filter."""
 
-    @operation_options(f"{verb}_many", left_out="count dry_run ids retention")
+    @operation_options(f"{verb}_many", left_out="count dry_run include_narrower ids retention")
     @click.argument("memory_id", metavar="[ID]", type=MemoryId(), required=False)
     @yes_option
     @dry_run_option
@@ -140,27 +140,23 @@ def select(store: StoreOptions, verb: str | None, proposed: bool, yes: bool, **v
     with opened(store) as mem:
         selection = mem.select(**given(values))
         chosen = [*selection.matches, *(selection.proposed if proposed else ())]
-        lines: list[object] = [_match_row(match) for match in chosen]
+        rows = [_match_row(match) for match in chosen]
+        lines: list[object] = [*rows]
         if verb and chosen:
             memories = pluralize(len(chosen), "memory")
-            for match in chosen:
-                click.echo(_match_row(match).plain, err=True)
+            for each in rows:
+                click.echo(each.plain, err=True)
             if verb == "purge" and yes and proposed and selection.proposed:
                 raise click.UsageError(
                     "--yes does not purge what is only proposed: leave it out, or purge it by its id"
                 )
             confirm(f"{verb.capitalize()} {memories}?", f"{memories} match", yes=yes)
-            by_scope: dict[Scope, list[str]] = {}
-            for match in chosen:
-                memory = match.memory
-                by_scope.setdefault(Scope() if mem.scope.sees(memory.scope) else memory.scope, []).append(memory.id)
-            for scope, ids in by_scope.items():
-                inner = mem.scoped(**dict(scope.items()))
-                getattr(inner.bulk, verb)(values["request"], ids=ids, count=len(ids))
+            ids, narrower = [match.memory.id for match in chosen], values["include_narrower"]
+            getattr(mem.bulk, verb)(values["request"], ids=ids, count=len(ids), include_narrower=narrower)
             lines = [f"{memories} {'erased' if verb == 'purge' else 'forgotten'}"]
-    notes = [] if proposed else [f"proposed: {_match_line(match)}" for match in selection.proposed]
+    notes = [] if proposed else [f"proposed: {_match_row(match).plain}" for match in selection.proposed]
     if selection.left_out is not None:
-        notes.append(f"first left out: {_match_line(selection.left_out)}")
+        notes.append(f"first left out: {_match_row(selection.left_out).plain}")
     return Output(to_json(selection), lines or ["no memory matches"], notes)
 
 
@@ -170,12 +166,6 @@ def _match_row(match: Match) -> Text:
     from memotherm.cli.formatting import row, shown_id
 
     return row(Text(shown_id(match.memory.id)), Text(f"{first_line(match.memory.content, 72)} ({match.why})"))
-
-
-def _match_line(match: Match) -> str:
-    from memotherm.cli.formatting import shown_id
-
-    return f"{shown_id(match.memory.id)} {first_line(match.memory.content, 72)} ({match.why})"
 
 
 @click.command("erase")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Unpack
 
 from memotherm.errors import InvalidInput, StaleWrite
@@ -24,7 +26,13 @@ class Bulk:
         self._view = view
 
     def forget(
-        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+        self,
+        why: str = "",
+        *,
+        count: int | None = None,
+        dry_run: bool = False,
+        include_narrower: bool = False,
+        **filters: Unpack[MemoryFilters],
     ) -> list[Memory]:
         """Delete all memories that the filters of `find` select, all or none; `restore` brings them back.
 
@@ -32,54 +40,87 @@ class Bulk:
             why: The reason, for the ledger.
             count: How many there must be; with another number nothing is changed.
             dry_run: Return the memories without changing them.
+            include_narrower: Select everything at and below the scope; those of each tenant are changed together.
             filters: As in `find`; at least one.
         """
-        chosen = self._selected(count, filters)
-        return chosen if dry_run else self._view.retain(_ids(chosen), Retention.DELETED, Action.FORGET, why)
+        change = partial(View.retain, wanted=Retention.DELETED, action=Action.FORGET, why=why)
+        return self._changed(change, filters, count, dry_run=dry_run, inside=include_narrower)
 
     def restore(
-        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+        self,
+        why: str = "",
+        *,
+        count: int | None = None,
+        dry_run: bool = False,
+        include_narrower: bool = False,
+        **filters: Unpack[MemoryFilters],
     ) -> list[Memory]:
         """Make all deleted memories that the filters select active again, or with `retention` archived ones.
 
         The arguments are those of `forget`.
         """
-        chosen = self._selected(count, {"retention": Retention.DELETED, **filters})
-        return chosen if dry_run else self._view.retain(_ids(chosen), Retention.ACTIVE, Action.RESTORE, why)
+        change = partial(View.retain, wanted=Retention.ACTIVE, action=Action.RESTORE, why=why)
+        return self._changed(
+            change, {"retention": Retention.DELETED, **filters}, count, dry_run=dry_run, inside=include_narrower
+        )
 
     def approve(
-        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+        self,
+        why: str = "",
+        *,
+        count: int | None = None,
+        dry_run: bool = False,
+        include_narrower: bool = False,
+        **filters: Unpack[MemoryFilters],
     ) -> list[Memory]:
         """Approve all proposals that the filters select; only a person can do so.
 
         The arguments are those of `forget`.
         """
-        chosen = self._selected(count, {**filters, "retention": Retention.PROPOSED})
-        return chosen if dry_run else self._view.review(_ids(chosen), Retention.ACTIVE, Action.APPROVE, why)
+        change = partial(View.review, wanted=Retention.ACTIVE, action=Action.APPROVE, why=why)
+        return self._changed(
+            change, {**filters, "retention": Retention.PROPOSED}, count, dry_run=dry_run, inside=include_narrower
+        )
 
     def reject(
-        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+        self,
+        why: str = "",
+        *,
+        count: int | None = None,
+        dry_run: bool = False,
+        include_narrower: bool = False,
+        **filters: Unpack[MemoryFilters],
     ) -> list[Memory]:
         """Reject all proposals that the filters select.
 
         The arguments are those of `forget`.
         """
-        chosen = self._selected(count, {**filters, "retention": Retention.PROPOSED})
-        return chosen if dry_run else self._view.review(_ids(chosen), Retention.DELETED, Action.REJECT, why)
+        change = partial(View.review, wanted=Retention.DELETED, action=Action.REJECT, why=why)
+        return self._changed(
+            change, {**filters, "retention": Retention.PROPOSED}, count, dry_run=dry_run, inside=include_narrower
+        )
 
     def purge(
-        self, why: str = "", *, count: int | None = None, dry_run: bool = False, **filters: Unpack[MemoryFilters]
+        self,
+        why: str = "",
+        *,
+        count: int | None = None,
+        dry_run: bool = False,
+        include_narrower: bool = False,
+        **filters: Unpack[MemoryFilters],
     ) -> list[Memory]:
         """Erase all memories that the filters select permanently, deleted and archived ones included.
 
         The arguments are those of `forget`. Return the memories as they were.
         """
-        memories = self._selected(count, {"retention": ANY_RETENTION, **filters})
-        if memories and not dry_run:
-            named = [filters.get("contains") or "", *(filters.get("mentions") or ())]
-            cause = self._view.cause(Action.PURGE, why)
-            self._view.services.changes.purge(self._view.scope, _ids(memories), cause, named)
-        return memories
+        named = [filters.get("contains") or "", *(filters.get("mentions") or ())]
+
+        def change(view: View, ids: list[str], *, inside: bool) -> list[Memory]:
+            view.services.changes.purge(view.scope, ids, view.cause(Action.PURGE, why), named, inside=inside)
+            return []
+
+        wanted: MemoryFilters = {"retention": ANY_RETENTION, **filters}
+        return self._changed(change, wanted, count, dry_run=dry_run, inside=include_narrower)
 
     def cool(self, why: str = "") -> Cooled:
         """Move the hot memories of exactly this scope that were not used for longest to warm, until the others fit.
@@ -126,19 +167,31 @@ class Bulk:
             return undo_batch(self._view, batch)
         return undo_events(self._view, events, run=run, include_narrower=include_narrower)
 
-    def _selected(self, count: int | None, filters: MemoryFilters) -> list[Memory]:
-        """Return all memories that filters select and that this scope may change."""
+    def _changed(
+        self,
+        change: Callable[..., list[Memory]],
+        filters: MemoryFilters,
+        count: int | None,
+        *,
+        dry_run: bool,
+        inside: bool,
+    ) -> list[Memory]:
+        """Change all memories that filters select and that this scope may change, those of a tenant together."""
         if not any(value is not None for name, value in filters.items() if name != "retention"):
             raise InvalidInput(
                 "no filter is given: name the memories with where, prefix, since, until, kind, tags or others"
             )
-        scope, (store, search) = self._view.scope, self._view.listing(**filters)
-        found = store.each(replace(search, limit=LARGEST_PAGE))
-        selected = [record.memory for record in found if scope.may_change(record.memory.scope)]
+        view, (store, search) = self._view, self._view.listing(include_narrower=inside, **filters)
+        selected: list[Memory] = []
+        ids: defaultdict[str | None, list[str]] = defaultdict(list)
+        for memory in (record.memory for record in store.each(replace(search, limit=LARGEST_PAGE))):
+            scope = view.scope.narrowed(**dict(memory.scope.items())) if inside else view.scope
+            if scope.may_change(memory.scope):
+                selected.append(memory)
+                ids[scope.tenant].append(memory.id)
         if count is not None and count != len(selected):
             raise StaleWrite(f"{len(selected)} memories match the filters, not {count}: nothing was changed")
-        return selected
-
-
-def _ids(memories: list[Memory]) -> list[str]:
-    return [memory.id for memory in memories]
+        if dry_run:
+            return selected
+        changed = [change(view.narrowed(tenant=tenant), own, inside=inside) for tenant, own in ids.items()]
+        return [memory for part in changed for memory in part] or selected

@@ -124,13 +124,17 @@ class View(Queries):
         self.refresh()
         return self.services.engine.compact(self.scope, self.cause(Action.MOVE), dry_run=dry_run)
 
-    def retain(self, ids: Sequence[str], wanted: Retention, action: Action, why: str = "") -> list[Memory]:
+    def retain(
+        self, ids: Sequence[str], wanted: Retention, action: Action, why: str = "", *, inside: bool = False
+    ) -> list[Memory]:
         """Change the retention of memories, of all or none."""
-        return self.services.changes.retain(self.scope, ids, wanted, self.cause(action, why))
+        return self.services.changes.retain(self.scope, ids, wanted, self.cause(action, why), inside=inside)
 
-    def review(self, ids: Sequence[str], wanted: Retention, action: Action, why: str) -> list[Memory]:
+    def review(
+        self, ids: Sequence[str], wanted: Retention, action: Action, why: str, *, inside: bool = False
+    ) -> list[Memory]:
         """Approve or reject proposals, all or none."""
-        return self.services.proposals.review(self.scope, ids, wanted, self.cause(action, why), self.trust)
+        return self.services.proposals.review(self.scope, ids, wanted, self.cause(action, why), inside=inside)
 
     def hint(self) -> str:
         """Return where the memories are if none can be seen from the scope, or an empty text."""

@@ -225,8 +225,9 @@ _TABLE = (
         "Bulk.forget", "POST /memories:forget",
         Tool(
             name="memory_forget_many", title="Forget memories", hides=True, defaults={"dry_run": True},
-            parameters=f"ids mentions kind tags where why dry_run:dryRun {_OF_SESSION}",
-            description="Delete the memories that the filters select. Unless dryRun is false, only return them.",
+            parameters="ids mentions kind tags where why dry_run:dryRun include_narrower:includeNarrower"
+            f" {_OF_SESSION}",
+            description="Delete what the filters select; unless dryRun is false, only list it.",
         ),
         id="forget_many", result="memories", more=("memories",),
     ),
@@ -357,7 +358,7 @@ _TABLE = (
         tool=Tool(
             name="memory_undo_many", title="Undo changes",
             parameters=f"events run include_narrower:includeNarrower {_OF_SESSION}",
-            description="Undo several changes; with `run`, all that were made together with them.",
+            description="Undo several changes; with `run`, all made together with them.",
         ),
     ),
     # Policies

@@ -80,10 +80,12 @@ def require_ids(*memory_ids: object) -> None:
             raise InvalidInput(f"this takes the id of a memory, not the memory: give memory.id ({each.id!r})")
 
 
-def require_visible(transaction: Transaction, scope: Scope, memory_id: str) -> Record:
-    """Return a memory that the scope can see and change, or raise."""
+def require_visible(transaction: Transaction, scope: Scope, memory_id: str, *, inside: bool = False) -> Record:
+    """Return a memory that the scope can see and change, or is at or below it if `inside` is true, or raise."""
     require_ids(memory_id)
     record = transaction.get(memory_id) if isinstance(memory_id, str) else None
+    if inside and record is not None and record.memory.scope.sees(scope):
+        scope = scope.narrowed(**dict(record.memory.scope.items()))
     if record is None or not scope.sees(record.memory.scope) or record.memory.retention is Retention.PURGED:
         raise NotFound(f"no memory {memory_id!r} can be seen from here ({scope})")
     if scope.owner not in (None, record.memory.scope.user):

@@ -176,13 +176,15 @@ class Changes:
         summaries = summaries_of(self._store, scope, [memory.id], cause)
         return self._store.transact(change, made_by=embedded.made_by)
 
-    def retain(self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause) -> list[Memory]:
+    def retain(
+        self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause, *, inside: bool = False
+    ) -> list[Memory]:
         """Hide or restore memories, all or none; restoring an expired memory removes its expiry."""
         require_ids(*memory_ids)
 
         def change(transaction: Transaction) -> list[Memory]:
             changed = []
-            for record in [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]:
+            for record in [require_visible(transaction, scope, each, inside=inside) for each in memory_ids]:
                 retention = changed_retention(record.memory, wanted, cause.at, self._settings)
                 if wanted is Retention.ACTIVE and was_proposed(transaction.events(record)):
                     require_person(cause.by)
@@ -200,7 +202,15 @@ class Changes:
         summaries = summaries_of(self._store, scope, memory_ids, cause) if hides else []
         return self._store.transact(change)
 
-    def purge(self, scope: Scope, memory_ids: Sequence[str], cause: Cause, selected_by: Sequence[str] = ()) -> None:
+    def purge(
+        self,
+        scope: Scope,
+        memory_ids: Sequence[str],
+        cause: Cause,
+        selected_by: Sequence[str] = (),
+        *,
+        inside: bool = False,
+    ) -> None:
         """Erase memories, all or none; only their events stay.
 
         Secret values in them, also in the reason or in texts that they were `selected_by`, do not come back either.
@@ -210,7 +220,8 @@ class Changes:
         patterns = self._settings.redact_patterns
 
         def change(transaction: Transaction) -> None:
-            records = [require_visible(transaction, scope, memory_id) for memory_id in dict.fromkeys(memory_ids)]
+            ids = dict.fromkeys(memory_ids)
+            records = [require_visible(transaction, scope, memory_id, inside=inside) for memory_id in ids]
             records += [record for record in copies if record.memory.id not in memory_ids]
             contents = [record.memory.content.casefold() for record in records]
             found = {value for value in named if any(value.casefold() in content for content in contents)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memotherm.errors import Forbidden, InvalidInput
-from memotherm.model import Memory, Priority, Retention, Scope, Trust
+from memotherm.model import Memory, Priority, Retention, Scope
 from memotherm.model.actions import Action
 from memotherm.remember.authority import require_person, require_visible
 from memotherm.remember.changes import Changes, archive_superseded
@@ -27,20 +27,20 @@ class Proposals:
         self._settings = settings
 
     def review(
-        self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause, by: Trust
+        self, scope: Scope, memory_ids: Sequence[str], wanted: Retention, cause: Cause, *, inside: bool = False
     ) -> list[Memory]:
         """Approve proposals, which become active, or reject them, all or none; only a person approves."""
         if wanted is Retention.ACTIVE:
-            require_person(by)
+            require_person(cause.by)
 
         def change(transaction: Transaction) -> list[Memory]:
             changed = []
-            for record in [require_visible(transaction, scope, memory_id) for memory_id in memory_ids]:
+            for record in [require_visible(transaction, scope, each, inside=inside) for each in memory_ids]:
                 memory = record.memory
                 if memory.retention is not Retention.PROPOSED:
                     raise InvalidInput(f"{memory.id} is {memory.retention}, not proposed: there is nothing to decide")
                 if wanted is Retention.ACTIVE:
-                    changed.append(self._approve(transaction, scope, record, cause).memory)
+                    changed.append(self._approve(transaction, scope, record, cause, inside=inside).memory)
                     continue
                 rejected = self._changes.apply_once(transaction, record, replace(memory, retention=wanted), cause)
                 changed.append(rejected.memory)
@@ -48,19 +48,22 @@ class Proposals:
             remake(transaction, summaries, cause, self._settings.tokenizer)
             return changed
 
-        spaces = self._store.spaces(scope) if wanted is Retention.ACTIVE else ()
+        reads = self._store.spaces_within if inside else self._store.spaces
+        spaces = reads(scope) if wanted is Retention.ACTIVE else ()
         proposals = [self._store.get(spaces, memory_id) for memory_id in (memory_ids if spaces else ())]
         replaced = [each.memory.supersedes for each in proposals if each is not None and each.memory.supersedes]
         summaries = summaries_of(self._store, scope, replaced, cause)
         return self._store.transact(change)
 
-    def _approve(self, transaction: Transaction, scope: Scope, proposal: Record, cause: Cause) -> Record:
+    def _approve(
+        self, transaction: Transaction, scope: Scope, proposal: Record, cause: Cause, *, inside: bool
+    ) -> Record:
         """Make a proposal active, or the memory that it keeps the successor; archive what it supersedes."""
         kept = kept_by(transaction, proposal)
         target = kept or proposal
         key = target.memory.key
         if proposal.memory.supersedes is not None:
-            superseded = require_visible(transaction, scope, proposal.memory.supersedes)
+            superseded = require_visible(transaction, scope, proposal.memory.supersedes, inside=inside)
             archived = archive_superseded(transaction, superseded, target.memory.id, target.memory.content, cause)
             if key is None and archived.memory.scope == target.memory.scope:
                 key = archived.memory.key
