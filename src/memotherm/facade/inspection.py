@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
+from itertools import starmap
+from operator import attrgetter
 from typing import Literal, cast
 
 from memotherm.context.assembler import ROLE
@@ -215,20 +218,24 @@ class Inspection:
 
 def _activities(memories: Iterable[Memory], settings: Settings) -> list[Activity]:
     """Return what happened, newest day first, and in each day by project and time."""
-    found: dict[tuple[str, str, str], Activity] = {}
-    files: dict[tuple[str, str, str], dict[str, None]] = {}
-    for memory in sorted(memories, key=lambda memory: (memory.created_at, memory.id)):
-        said, session = memory.created_at, str(memory.metadata.get("session") or memory.scope.session or "")
-        key = local_day(said, settings).isoformat(), memory.scope.project or "", session
-        day, project, _ = key
-        before = found.get(key) or Activity(day=day, project=project, session=session, first=said, last=said)
-        title = before.title or _title(memory.content)
-        found[key] = replace(before, last=said, memories=before.memories + 1, title=title)
-        edited = memory.metadata.get("files")
-        files.setdefault(key, {}).update(dict.fromkeys(map(str, edited if isinstance(edited, list) else ())))
-    listed = [replace(activity, files=tuple(files[key])) for key, activity in found.items()]
-    listed.sort(key=lambda each: (each.project, each.first))
-    return sorted(listed, key=lambda each: each.day, reverse=True)
+    groups: defaultdict[tuple[str, str, str], list[Memory]] = defaultdict(list)
+    for memory in sorted(memories, key=attrgetter("created_at", "id")):
+        session = str(memory.metadata.get("session") or memory.scope.session or "")
+        day = local_day(memory.created_at, settings).isoformat()
+        groups[day, memory.scope.project or "", session].append(memory)
+    listed = sorted(starmap(_activity, groups.items()), key=attrgetter("project", "first"))
+    return sorted(listed, key=attrgetter("day"), reverse=True)
+
+
+def _activity(key: tuple[str, str, str], memories: list[Memory]) -> Activity:
+    day, project, session = key
+    edited = (memory.metadata.get("files") for memory in memories)
+    files = dict.fromkeys(str(name) for names in edited if isinstance(names, list) for name in names)
+    return Activity(
+        day=day, project=project, session=session, first=memories[0].created_at, last=memories[-1].created_at,
+        memories=len(memories), title=next(filter(None, (_title(memory.content) for memory in memories)), ""),
+        files=tuple(files),
+    )  # fmt: skip
 
 
 def _title(content: str) -> str:
