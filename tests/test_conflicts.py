@@ -56,10 +56,14 @@ def test_a_conflict_is_named_as_the_memories_write_it_and_says_why_one_counts(me
     """Capitals are kept in all scripts; the more trusted one counts, and it is said who is trusted."""
     mem.by("person").remember("Staging of ACME runs on Postgres in Straßburg")
     mem.remember("staging of ACME runs on MySQL in Straßburg")
+    mem.remember("The `payout` job of Ana's team starts at 02:00, and takes an hour.", kind="note")
+    mem.remember("The `payout` job of Ana's team starts at 03:00, and takes an hour.", kind="note")
+    (job,) = mem.conflicts(1)
+    assert (job.about, job.values) == ("payout job of Ana's team starts at … and takes hour", ("02:00", "03:00"))
     mem.remember("Сервер Москва слушает порт 5433")
     mem.remember("Сервер Москва слушает порт 5544")
 
-    port, database = mem.conflicts()
+    port, _, database = mem.conflicts()
     assert (database.about, database.values) == ("Staging of ACME runs on … in Straßburg", ("Postgres", "MySQL"))
     assert (database.winner, database.why) == (database.older.id, "a person is trusted more than an agent")
     assert port.about == "Сервер Москва слушает порт …"

@@ -258,14 +258,14 @@ def _conflict(older: _Said, newer: _Said, difference: Difference) -> Conflict:
     # Of equal ones, the first is taken.
     winner, loser = sorted((newer.memory, older.memory), key=lambda memory: -memory.trust.rank)
     who, other = _WHO[winner.trust], _WHO[loser.trust]
+    said, says = (
+        as_written(value, each.sentence) for value, each in zip(difference.values, (older, newer), strict=True)
+    )
     return Conflict(
         older=older.memory,
         newer=newer.memory,
-        about=as_written(difference.about, older.sentence),
-        values=(
-            as_written(difference.values[0], older.sentence),
-            as_written(difference.values[1], newer.sentence),
-        ),
+        about=" ".join(word for word in as_written(difference.about, older.sentence) if word not in said),
+        values=(" ".join(said), " ".join(says)),
         winner=winner.id,
         why=f"it is newer, and both are by {who}" if who == other else f"{who} is trusted more than {other}",
     )

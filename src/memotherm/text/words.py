@@ -39,6 +39,8 @@ _WORD = lazy_pattern(
     "\u0e31-\u0e4e\u0eb1-\u0ece\u102b-\u103e\u17b4-\u17d3])+"
 )
 #: Han, kana, Hangul, Thai, Lao, Khmer and Myanmar: no spaces between words.
+#: What stands around a word and is no part of it.
+_AROUND = ".,;:!?…\"'`()[]{}<>*“”‘’„«»、。，！？：；"
 _PUNCTUATION = lazy_pattern(r"[^\w\u0300-\u036f\u0900-\u0dff]+")
 _UNSPACED = lazy_pattern(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
@@ -129,11 +131,15 @@ def plain_text(text: str) -> str:
     return _PUNCTUATION.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
-def as_written(plain: str, text: str) -> str:
-    """Return a plain text of which words are from another text, with these as they are written there first."""
-    words = _PUNCTUATION.sub(" ", unicodedata.normalize("NFKC", text)).split()
-    written = {word.casefold(): word for word in reversed(words)}
-    return " ".join(written.get(word, word) for word in plain.split(" "))
+def as_written(plain: str, text: str) -> list[str]:
+    """Return the words of a plain text as another text writes them first: "02:00" for "02" and for "00"."""
+    written: dict[str, str] = {}
+    for token in unicodedata.normalize("NFKC", text).split():
+        shown = token.strip(_AROUND)
+        for word in plain_text(shown).split():
+            written.setdefault(word, shown)
+    found = [written.get(word, word) for word in plain.split()]
+    return [each for each, before in zip(found, [None, *found], strict=False) if each != before]
 
 
 def is_unspaced(word: str) -> bool:
