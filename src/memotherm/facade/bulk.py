@@ -26,14 +26,9 @@ class Bulk:
         self._view = view
 
     def forget(
-        self,
-        why: str = "",
-        *,
-        count: int | None = None,
-        dry_run: bool = False,
-        include_narrower: bool = False,
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, include_narrower: bool = False,
         **filters: Unpack[MemoryFilters],
-    ) -> list[Memory]:
+    ) -> list[Memory]:  # fmt: skip
         """Delete all memories that the filters of `find` select, all or none; `restore` brings them back.
 
         Args:
@@ -47,68 +42,45 @@ class Bulk:
         return self._changed(change, filters, count, dry_run=dry_run, inside=include_narrower)
 
     def restore(
-        self,
-        why: str = "",
-        *,
-        count: int | None = None,
-        dry_run: bool = False,
-        include_narrower: bool = False,
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, include_narrower: bool = False,
         **filters: Unpack[MemoryFilters],
-    ) -> list[Memory]:
+    ) -> list[Memory]:  # fmt: skip
         """Make all deleted memories that the filters select active again, or with `retention` archived ones.
 
         The arguments are those of `forget`.
         """
         change = partial(View.retain, wanted=Retention.ACTIVE, action=Action.RESTORE, why=why)
-        return self._changed(
-            change, {"retention": Retention.DELETED, **filters}, count, dry_run=dry_run, inside=include_narrower
-        )
+        wanted: MemoryFilters = {"retention": Retention.DELETED, **filters}
+        return self._changed(change, wanted, count, dry_run=dry_run, inside=include_narrower)
 
     def approve(
-        self,
-        why: str = "",
-        *,
-        count: int | None = None,
-        dry_run: bool = False,
-        include_narrower: bool = False,
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, include_narrower: bool = False,
         **filters: Unpack[MemoryFilters],
-    ) -> list[Memory]:
+    ) -> list[Memory]:  # fmt: skip
         """Approve all proposals that the filters select; only a person can do so.
 
         The arguments are those of `forget`.
         """
         change = partial(View.review, wanted=Retention.ACTIVE, action=Action.APPROVE, why=why)
-        return self._changed(
-            change, {**filters, "retention": Retention.PROPOSED}, count, dry_run=dry_run, inside=include_narrower
-        )
+        wanted: MemoryFilters = {**filters, "retention": Retention.PROPOSED}
+        return self._changed(change, wanted, count, dry_run=dry_run, inside=include_narrower)
 
     def reject(
-        self,
-        why: str = "",
-        *,
-        count: int | None = None,
-        dry_run: bool = False,
-        include_narrower: bool = False,
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, include_narrower: bool = False,
         **filters: Unpack[MemoryFilters],
-    ) -> list[Memory]:
+    ) -> list[Memory]:  # fmt: skip
         """Reject all proposals that the filters select.
 
         The arguments are those of `forget`.
         """
         change = partial(View.review, wanted=Retention.DELETED, action=Action.REJECT, why=why)
-        return self._changed(
-            change, {**filters, "retention": Retention.PROPOSED}, count, dry_run=dry_run, inside=include_narrower
-        )
+        wanted: MemoryFilters = {**filters, "retention": Retention.PROPOSED}
+        return self._changed(change, wanted, count, dry_run=dry_run, inside=include_narrower)
 
     def purge(
-        self,
-        why: str = "",
-        *,
-        count: int | None = None,
-        dry_run: bool = False,
-        include_narrower: bool = False,
+        self, why: str = "", *, count: int | None = None, dry_run: bool = False, include_narrower: bool = False,
         **filters: Unpack[MemoryFilters],
-    ) -> list[Memory]:
+    ) -> list[Memory]:  # fmt: skip
         """Erase all memories that the filters select permanently, deleted and archived ones included.
 
         The arguments are those of `forget`. Return the memories as they were.
@@ -168,14 +140,9 @@ class Bulk:
         return undo_events(self._view, events, run=run, include_narrower=include_narrower)
 
     def _changed(
-        self,
-        change: Callable[..., list[Memory]],
-        filters: MemoryFilters,
-        count: int | None,
-        *,
-        dry_run: bool,
+        self, change: Callable[..., list[Memory]], filters: MemoryFilters, count: int | None, *, dry_run: bool,
         inside: bool,
-    ) -> list[Memory]:
+    ) -> list[Memory]:  # fmt: skip
         """Change all memories that filters select and that this scope may change, those of a tenant together."""
         if not any(value is not None for name, value in filters.items() if name != "retention"):
             raise InvalidInput(
