@@ -465,7 +465,7 @@ DELETE FROM {table claims} WHERE {own}space = :space AND slot = :slot AND no = :
 -- claims_clear: Delete all claims, before they are made again.
 DELETE FROM {table claims}
 
--- claims_disputed: The claims of some spaces about what not all of them say the same of, perhaps that of some ids.
+-- claims_disputed: The claims of some spaces that not all say the same of, or only what some ids claim, newest first.
 SELECT c.space, c.slot, c.no, c.sentence, c.value
 FROM {table claims c} JOIN {table memories m} ON {same m c}m.no = c.no
 WHERE {own c}c.space {in spaces} AND c.slot IN (
