@@ -115,10 +115,11 @@ class Correction:
     def select(self, request: str, include_hidden: bool = False, include_narrower: bool = False) -> Selection:
         """Return the memories that a request in words concerns, each with the reason; nothing is changed.
 
-        Pass its `ids` to `bulk.forget` or `bulk.purge`. A name or an identifier in the request selects the memories
-        that mention it; "everything about Frank" selects all of them, "Frank's phone number" those that also have
-        one of the other words. A request without a name selects the memories that have most of its words. Memories
-        with fewer of them, the one that is closest in meaning, and names in another script are only proposed.
+        Pass its `ids`, and the same `include_narrower`, to `bulk.forget` or `bulk.purge`. A name or an identifier in
+        the request selects the memories that mention it; "everything about Frank" selects all of them, "Frank's phone
+        number" those that also have one of the other words. A request without a name selects the memories that have
+        most of its words. Memories with fewer of them, the one that is closest in meaning, and names in another script
+        are only proposed.
 
         Args:
             request: Such as "everything about Frank the engineer" or "the old phone number".

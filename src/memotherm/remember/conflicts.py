@@ -33,6 +33,7 @@ _MOST_VALUES = 4
 _MOST_DISTINCT = 4 * _MOST_VALUES
 #: Nor those of an outline that more statements have: it is not about one thing.
 _MOST_OUTLINED = 64
+#: Who stands behind a memory, in words.
 _WHO = {
     Trust.PERSON: "a person",
     Trust.AGENT: "an agent",
