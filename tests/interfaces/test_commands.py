@@ -227,6 +227,9 @@ def test_what_others_have_said_about_a_person_is_found_and_purged_in_every_scope
     forgotten = cli("forget", "--mentions", "Ben", "--yes")
     assert forgotten.out == "0 memories forgotten\n"
     assert forgotten.err == "note: 2 memories of narrower scopes match: name the scope\n"
+    of_ana = cli("forget", "--mentions", "Ana", "--everywhere", "--yes", "--dry-run")
+    assert of_ana.out == "1 memory would be forgotten\n"
+    assert of_ana.err == "note: 2 memories of narrower scopes match: name the scope\n"
     assert cli("select", "everything about Ana", "--everywhere", "--purge", "--yes").out == "3 memories erased\n"
     assert [memory["id"] for memory in cli("list", "--include-narrower", "--json").data["memories"]] == [other]
 

@@ -117,7 +117,7 @@ def recall(store: StoreOptions, include_cold: bool, tiers: tuple[str, ...], **op
 
 def _not_searched(mem: Memotherm) -> list[str]:
     """Return the note on how many memories a search from the root has left out."""
-    if _is_below_root(mem):
+    if is_below_root(mem):
         return []
     left_out = mem.count(include_narrower=True) - mem.count()
     memories = pluralize(left_out, "memory")
@@ -293,7 +293,7 @@ def narrower_notes(
         count: Returns how many there are, with or without narrower scopes; None for a list that includes these.
         most: Where the count ends.
     """
-    if count is None or (found and _is_below_root(mem)):
+    if count is None or (found and is_below_root(mem)):
         return [nothing] * (not found)
     everywhere = count(True)
     inner = everywhere - (count(False) if found else 0)
@@ -302,7 +302,8 @@ def narrower_notes(
     return [told] * bool(inner) if found else [f"{nothing}; {told}" if inner else nothing]
 
 
-def _is_below_root(mem: Memotherm) -> bool:
+def is_below_root(mem: Memotherm) -> bool:
+    """Return whether the scope of a memory has more than a tenant."""
     return any(name != "tenant" for name, _ in mem.scope.items())
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memotherm import Memory, Memotherm
-from memotherm.cli.memories import all_scopes, whereabouts
+from memotherm.cli.memories import all_scopes, is_below_root, whereabouts
 from memotherm.cli.options import (
     StoreOptions,
     dry_run_option,
@@ -82,12 +82,13 @@ def _command(verb: str, help: str, question: str, done: str, examples: str) -> c
             change: Callable[..., list[Memory]] = getattr(mem.bulk, verb)
             count = len(change(dry_run=True, **wanted))
             memories = pluralize(count, "memory")
+            # From below the root, wider scopes are seen, so that the difference says nothing.
+            inner, found = 0, {"retention": _FOUND.get(verb, "active"), **wanted}
+            if not count or not is_below_root(mem):
+                inner = mem.count(**found, include_narrower=True) - count
             if count and not dry_run:
                 confirm(question.format(memories), f"{memories} match", yes=yes)
                 change(why, count=count, **wanted)
-            inner = (
-                0 if count else mem.count(**{"retention": _FOUND.get(verb, "active"), **wanted}, include_narrower=True)
-            )
         notes = [f"{pluralize(inner, 'memory')} of narrower scopes match: name the scope"] * bool(inner)
         lines = [f"{memories} {'would be ' if dry_run else ''}{done}"]
         return Output({"count": count, "dry_run": dry_run}, lines, notes)
