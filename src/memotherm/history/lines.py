@@ -19,6 +19,8 @@ from memotherm.history.values import parsed
 _LONGEST_LINE = 32 * 1024 * 1024
 #: Files that are one value are read as a whole.
 _LONGEST_FILE = 2 * _LONGEST_LINE
+#: The size of a file of which the entries are kept in memory; those of a larger one are read twice.
+SMALL = 4 * 1024 * 1024
 #: The beginning of a line that tells whether the rest is needed.
 _HEAD = 1024
 _BUFFER = 256 * 1024

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memotherm.history.lines import entries, lines, open_regular
+from memotherm.history.lines import SMALL, entries, lines, open_regular
 from memotherm.history.listing import files, head_of, transcript
 from memotherm.history.prompts import INTERRUPTED, element, typed
 from memotherm.history.reader import Reader, Session, actions, folder
@@ -31,8 +31,6 @@ _IGNORED = frozenset(
     repl-mode resume-head-vouch saved-hook-context speculation-accept summary tag tools-used worktree-state
     """.split()  # noqa: SIM905 - a list would take thirty lines
 )
-#: The size of a file whose entries are kept in memory.
-_SMALL = 4 * 1024 * 1024
 _FIRST_TYPE = re.compile(rb'\{"type":"([a-z-]{1,60})"')
 _PARENT = re.compile(rb'\{"parentUuid":(?:"([^"\\]{1,80})"|null)')
 _ATTACHMENT = re.compile(rb'"type":"attachment","uuid":"([^"\\]{1,80})"')
@@ -113,7 +111,7 @@ class _Tree:
 
     def __init__(self, transcript: Transcript, reading: Reading, subagent: bool) -> None:
         #: The entries by line, of a file that is small; of another one they are read again.
-        self.entries: dict[int, Mapping[str, Any]] | None = {} if transcript.size <= _SMALL else None
+        self.entries: dict[int, Mapping[str, Any]] | None = {} if transcript.size <= SMALL else None
         #: The places (line, block) of texts that are repeated with more at the end; the last has the id of the first.
         self.copies: dict[tuple[int, int], str] = {}
         self._nodes: dict[str, _Node] = {}

@@ -1,19 +1,20 @@
 """Codex: one file of lines for each thread.
 
 A file says everything twice, as items of the conversation and as events, and a fork or a subagent begins with a copy
-of its parent's turns. So a file is read twice: once for what it has and which turns were taken back, once for the rest.
+of its parent's turns. So its lines are looked at twice: for what it has and which turns were taken back, and then for
+the rest.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from memotherm.history.lines import lines, open_lines
+from memotherm.history.lines import SMALL, lines, open_lines
 from memotherm.history.listing import files, transcript
 from memotherm.history.prompts import typed
 from memotherm.history.reader import Reader, Session, folder
@@ -83,30 +84,45 @@ class Codex(Reader):
             yield found
 
     def _records(self, transcript: Transcript, reading: Reading) -> Iterator[Record]:
-        scan = _Scan(transcript.path, reading)
+        scan = _Scan(transcript, reading)
         if scan.is_internal:
             return
         parent = self._rollouts.get(scan.copied_from)
         thread = _Thread(scan, transcript.session, _turns_of(parent, _stamp(parent)) if parent else frozenset())
-        with open_lines(transcript.path) as file:
-            for number, line in enumerate(lines(file, None, _is_needed)):
-                if number in scan.taken_back or scan.is_said_elsewhere(line[:_HEAD]):
-                    continue
-                entry = parsed(line)
-                if entry is not None:
-                    yield from thread.records(*_normal(entry))
+        for number, line in enumerate(scan.lines()):
+            if number in scan.taken_back or scan.is_said_elsewhere(line):
+                continue
+            entry = parsed(line.text)
+            if entry is not None:
+                yield from thread.records(*_normal(entry))
         yield from thread.unfinished()
 
 
-def _is_needed(head: bytes) -> bool:
-    return _is_one_of_needed(_TYPES.search(head))
+class _Line(NamedTuple):
+    """A line that may be needed."""
+
+    #: The type of its payload, or else its own; empty for an old line, or one that is broken.
+    kind: bytes
+    text: bytes
 
 
-def _is_one_of_needed(types: re.Match[bytes] | None) -> bool:
-    if types is None:
-        # The beginning of an old line, or of one that is broken.
-        return True
-    return types[2] in _NEEDED or types[1] in _NEEDED
+def _lines(path: Path, reading: Reading | None = None) -> Iterator[_Line]:
+    """Yield the lines of a file that may be needed; `reading` counts the types of all."""
+    kind = b""
+
+    def is_needed(head: bytes) -> bool:
+        nonlocal kind
+        types = _TYPES.search(head)
+        if types is None:
+            kind = b""
+            return True
+        if reading is not None:
+            reading.count(name := types[1].decode(), name in _KNOWN)
+        kind = types[2] or types[1]
+        return kind in _NEEDED or types[1] in _NEEDED
+
+    with open_lines(path) as file:
+        yield from (_Line(kind, line) for line in lines(file, reading, is_needed))
 
 
 def _stamp(path: Path) -> int:
@@ -148,7 +164,7 @@ def _normal(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], object]:
 class _Scan:
     """What a file has: the first line about the thread, the forms of its records, and what was taken back."""
 
-    def __init__(self, path: Path, reading: Reading) -> None:
+    def __init__(self, transcript: Transcript, reading: Reading) -> None:
         self.meta: Mapping[str, Any] = {}
         #: Whether the items of the conversation have messages; if not, events do.
         self.has_messages = False
@@ -159,33 +175,34 @@ class _Scan:
         #: The lines of prompts, in items and in events.
         self._items, self._events = list[int](), list[int]()
         self._reading = reading
+        self._path = transcript.path
+        #: The lines of a file that is small; those of another one are read again.
+        is_small = transcript.size <= SMALL and transcript.path.suffix != ".zst"
+        self._kept: list[_Line] | None = [] if is_small else None
         rollbacks: list[tuple[int, int]] = []
-        with open_lines(path) as file:
-            for number, line in enumerate(lines(file, reading, self._is_needed)):
-                types = _TYPES.search(line, 0, _HEAD)
-                if types is not None and not self._must_decode(line, types):
-                    continue
-                entry = parsed(line)
-                if entry is None:
-                    reading.broken += 1
-                    continue
-                kind, payload, _ = _normal(entry)
-                if types is None:
-                    reading.count(kind, kind in _KNOWN)
-                turns = self._take(number, kind, payload)
-                if turns:
-                    rollbacks.append((number, turns))
+        for number, line in enumerate(_lines(transcript.path, reading)):
+            if self._kept is not None:
+                self._kept.append(line)
+            if line.kind and not self._must_decode(line):
+                continue
+            entry = parsed(line.text)
+            if entry is None:
+                reading.broken += 1
+                continue
+            kind, payload, _ = _normal(entry)
+            if not line.kind:
+                reading.count(kind, kind in _KNOWN)
+            turns = self._take(number, kind, payload)
+            if turns:
+                rollbacks.append((number, turns))
         self._apply(rollbacks)
 
-    def _is_needed(self, head: bytes) -> bool:
-        types = _TYPES.search(head)
-        if types is not None:
-            kind = types[1].decode()
-            self._reading.count(kind, kind in _KNOWN)
-        return _is_one_of_needed(types)
+    def lines(self) -> Iterable[_Line]:
+        """Return the lines that may be needed again."""
+        return _lines(self._path) if self._kept is None else self._kept
 
-    def _must_decode(self, line: bytes, types: re.Match[bytes]) -> bool:
-        head, kind = line[:_HEAD], (types[2] or types[1]).decode()
+    def _must_decode(self, line: _Line) -> bool:
+        head, kind = line.text[:_HEAD], line.kind.decode()
         if kind == "message":
             self.has_messages = self.has_messages or b'"role":"assistant"' in head
             return b'"role":"assistant"' not in head and b'"role":"developer"' not in head
@@ -195,7 +212,7 @@ class _Scan:
         if kind in ("exec_command_end", "patch_apply_end"):
             self.forms.add(kind)
         return kind in ("item_completed", "user_message", "thread_rolled_back") or (
-            types[1] == b"session_meta" and not self.meta
+            kind == "session_meta" and not self.meta
         )
 
     def _take(self, number: int, kind: str, payload: Mapping[str, Any]) -> int:
@@ -232,10 +249,9 @@ class _Scan:
                 self.taken_back.add(live[kept], number)
                 del live[kept:]
 
-    def is_said_elsewhere(self, head: bytes) -> bool:
+    def is_said_elsewhere(self, line: _Line) -> bool:
         """Return whether a line says what another form of the same record says; calls and messages are the longest."""
-        types = _TYPES.search(head)
-        kind = types[2] if types is not None else None
+        kind, head = line.kind, line.text[:_HEAD]
         if kind == b"item_completed":
             return self.has_messages and _ITEM.search(head) is None
         ran = "CommandExecution" in self.forms or "exec_command_end" in self.forms
