@@ -107,7 +107,7 @@ def _acts_of(turn: dict[str, Any]) -> frozenset[Act]:
 def of_pairs() -> Iterator[Example]:
     """Yield the lines of the groups of pairs that are one sentence."""
     for line in (line for group in groups() for line in group.lines):
-        if len(list(sentences(line.text))) == 1:
+        if len(sentences(line.text)) == 1:
             yield Example(line.text, _OF_LETTERS[line.kind])
 
 

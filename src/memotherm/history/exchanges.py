@@ -140,7 +140,7 @@ def texts_of(prompt: str, answer: str, tokenizer: str, *, quick: bool = False) -
 
     If it has to be `quick`, only phrases tell the kinds of what was said.
     """
-    answered = list(sentences(answer))
+    answered = sentences(answer)
     found = contents_of(prompt, _conclusion(answered), tokenizer, quick=quick)
     if not found and not answer and len(content_words(prompt)) >= _MIN_WORDS:
         # The question of a person, of which the answer is lost.

@@ -12,7 +12,16 @@ from memotherm.notes.files import transcript
 from memotherm.settings import Settings
 from memotherm.settings.paths import read_regular
 from memotherm.statements.kinds import Kind, classified_sentences
-from memotherm.text.phrases import has_name, is_filler, is_no_answer, is_question, sentences, specifics, statements
+from memotherm.text.phrases import (
+    has_name,
+    is_filler,
+    is_no_answer,
+    is_question,
+    is_statement,
+    sentences,
+    specifics,
+    statements,
+)
 from memotherm.text.redaction import redactor
 from memotherm.text.tokens import count_tokens
 from memotherm.text.words import content_words
@@ -116,13 +125,13 @@ def _turn(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:
     Without a question, they are included only if they have numbers, code or paths that the prompt does not have.
     """
     said = statements(rest)
-    told = [part.strip() for part in sentences(reply) if part.strip() and statements(part)]
+    told = [part.strip() for part in filter(is_statement, sentences(reply))]
     told = [part for part in told if specifics(part) or not is_no_answer(part)]
     asked = " ".join(filter(is_question, sentences(rest)))
     if asked:
         answer = _conclusion(told, asked, tokenizer)
         return Content(f"{rest.strip()}\n{answer}" if answer else said, "user" if said else "assistant")
-    if statements(prompt):
+    if said or statements(prompt):
         known = specifics(prompt)
         told = [part for part in told if specifics(part) - known]
         return Content(f"{said}\n{_conclusion(told, said, tokenizer)}".strip(), "user" if said else "assistant")

@@ -134,7 +134,7 @@ def taken_back(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[tup
 
 def _said(text: str) -> list[str]:
     """Return the sentences of a text that may report something; none of a document."""
-    found = list(sentences(text))
+    found = sentences(text)
     said = map(str.strip, found if len(found) <= MOST_SENTENCES else ())
     return [each for each in said if len(each) <= _MAX_CHARS and not is_question(each)]
 

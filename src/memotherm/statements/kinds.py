@@ -17,7 +17,7 @@ from memotherm.model.memory import PROFILE
 from memotherm.statements.acts import LIKELY, MOST_SENTENCES, Act, acts, first_acts, read_first
 from memotherm.text.introductions import introduces_user
 from memotherm.text.language import FUNCTION_WORDS, WORD_LISTS
-from memotherm.text.phrase_patterns import PhrasePattern
+from memotherm.text.phrase_patterns import FoundPhrase, PhrasePattern
 from memotherm.text.phrases import (
     clauses,
     is_filler,
@@ -126,9 +126,7 @@ _SUBJECTS = re.compile(
 )
 _OTHER_LINKING = "a e o je se do does did has have had will would hat haben ha han har has tem heeft hebben be"
 _NO_COPULAS = frozenset(_OTHER_LINKING.split())
-_LINKING = re.compile(
-    rf" (?:{'|'.join(word for word in WORD_LISTS['other']['linking'].split() if word not in _NO_COPULAS)}) "
-)
+_LINKING = frozenset(WORD_LISTS["other"]["linking"].split()) - _NO_COPULAS
 #: What may be before a rule in its sentence, besides filler and words for its scope: "when you write tests, ...".
 _CONDITION = re.compile(r"^(?:when|if|for|in|on|before|after|wenn|beim|für|bei|quand|pour|si|cuando|para|quando|per) ")
 #: What a team does as a habit, after the words for its project: "in this repo we use pnpm".
@@ -146,10 +144,13 @@ _OTHERS = re.compile(
     r"|gestisce) "
 )
 _WE = frozenset(WORD_LISTS["other"]["we"].split())
+_UNTIL = frozenset(WORD_LISTS["other"]["until"].split()) - {"à", "d"}
 _DEADLINE = re.compile(
-    rf" (?:{'|'.join(word for word in WORD_LISTS['other']['until'].split() if word not in ('à', 'd'))}) (?:\S+ ){{0,2}}"
+    rf" (?:{'|'.join(sorted(_UNTIL))}) (?:\S+ ){{0,2}}"
     rf"(?:{'|'.join(WORD_LISTS['other']['days'].split())}|\d{{4}} \d\d \d\d) "
-    "|(?:周[一二三四五六日天末]|星期.|\\d[日号]|明天|后天|月底|下周.?)(?:之前|以前|前)"
+)
+_DEADLINE_UNSPACED = re.compile(
+    "(?:周[一二三四五六日天末]|星期.|\\d[日号]|明天|后天|月底|下周.?)(?:之前|以前|前)"
     "|(?:曜日?|\\d日|明日|今週中|月末)まで|(?:요일|\\d일|내일|이번 주)까지"
 )
 #: Something is so until a day: no deadline.
@@ -164,7 +165,7 @@ def classified(text: str, *, by_user: bool = True) -> Kind:
 
     Only users give rules. A text of filler and questions is a question. A document is a message, whatever it contains.
     """
-    if len(list(sentences(text))) > MOST_SENTENCES:
+    if len(sentences(text)) > MOST_SENTENCES:
         return Kind("message")
     found = [kind for _, kind in classified_sentences(text, by_user=by_user)]
     said = [kind for kind in found if not kind.filler and not kind.question]
@@ -183,7 +184,7 @@ def classified_sentences(text: str, *, by_user: bool = True, quick: bool = False
     In a document, and if it has to be `quick`, only phrases tell.
     """
     found: list[tuple[str, Kind]] = []
-    parts = list(sentences(text))
+    parts = sentences(text)
     kind_of_sentence = kind_by_phrases if quick or len(parts) > MOST_SENTENCES else kind_of
     for sentence in parts:
         said, before = found[-1] if found else ("", None)
@@ -236,7 +237,7 @@ def _acts_of(sentence: str, listed: Kind | None) -> Mapping[Act, float]:
 
 def read_together(texts: Iterable[str]) -> None:
     """Let the first network read the sentences of many texts at once, before `classified_sentences` asks for them."""
-    found = (parts for text in texts if len(parts := list(sentences(text))) <= MOST_SENTENCES)
+    found = (parts for text in texts if len(parts := sentences(text)) <= MOST_SENTENCES)
     said = (part for parts in found for part in parts if part.strip() and len(part) <= _MAX_CHARS)
     read_first(part for part in said if not is_filler(part) and not is_question(part))
 
@@ -259,7 +260,7 @@ def kind_by_phrases(sentence: str, *, by_user: bool = True) -> Kind | None:
     plain = f" {plain_text(sentence)} "
     patterns = _patterns()
     marked = {name for name in _KINDS if patterns[name].search(plain)} if patterns["any"].search(plain) else set[str]()
-    if _DEADLINE.search(plain) and not _STATE.search(plain):
+    if _has_deadline(plain) and not _STATE.search(plain):
         marked.add("task")
     if introduces_user(sentence):
         marked.add("about_user")
@@ -284,6 +285,13 @@ def kind_by_phrases(sentence: str, *, by_user: bool = True) -> Kind | None:
     return _scoped(kind, sentence, everywhere=False)._replace(correction="correction" in marked)
 
 
+def _has_deadline(plain: str) -> bool:
+    # Looking for one of many words at every space takes longer than all the rest.
+    if not _UNTIL.isdisjoint(plain.split()) and _DEADLINE.search(plain):
+        return True
+    return not plain.isascii() and _DEADLINE_UNSPACED.search(plain) is not None
+
+
 def may_decide(text: str) -> bool:
     """Return whether a text has a phrase of a decision somewhere; only then a sentence of it can be one."""
     return _decides().search(f" {plain_text(text)} ") is not None
@@ -305,29 +313,31 @@ def _is_instruction(sentence: str, plain: str) -> bool:
     if first_verb and first_verb["verb"] not in _ALL_FUNCTION_WORDS:
         return True
     french = _VERB_FIRST_FRENCH.search(plain)
-    if (french and french["verb"] not in _ALL_FUNCTION_WORDS) or _is_scoped(sentence, plain):
+    here, everywhere = (_patterns()[name].search(plain) for name in ("here", "everywhere"))
+    if (french and french["verb"] not in _ALL_FUNCTION_WORDS) or _is_scoped(sentence, plain, here, everywhere):
         return True
     rule, no_rule = _patterns()["rule"], _patterns()["no_rule"]
-    later = [rest for rest in _after_condition(sentence, plain) if rule.search(rest)]
+    later = [rest for rest in _after_condition(sentence, plain, here, everywhere) if rule.search(rest)]
     return any(not _TOLD.search(rest) and not no_rule.search(rest) for rest in later)
 
 
-def _is_scoped(sentence: str, plain: str) -> bool:
+def _is_scoped(sentence: str, plain: str, here: FoundPhrase | None, everywhere: FoundPhrase | None) -> bool:
     """Return whether a sentence without a statement says that something is so always, or in all projects."""
-    here = _patterns()["here"].search(plain)
     if here and here.start <= 1 and _HABIT.search(f" {plain[here.end :].lstrip()}"):
         return True
     *before, last = clauses(sentence) if sentence.strip() else [sentence]
     if before and plain_text(last) in _ALWAYS.split():
-        return here is not None or not (_SUBJECTS.match(plain) or _LINKING.search(plain))
-    everywhere = _patterns()["everywhere"].search(plain)
+        return here is not None or not _states(plain)
     if _ASKED.search(plain) or (everywhere and everywhere.end >= len(plain) - 1 and _ORDER.match(plain)):
         return True
     scoped = bool(before) and _scope_alone(last) == "everywhere"
     said = f" {plain_text(' '.join(before) if scoped else sentence)} "
-    if _SUBJECTS.match(said) or _LINKING.search(said):
-        return False
-    return scoped or _VERBLESS.search(said) is not None
+    return not _states(said) and (scoped or _VERBLESS.search(said) is not None)
+
+
+def _states(plain: str) -> bool:
+    """Return whether a sentence says who does something, or what something is."""
+    return _SUBJECTS.match(plain) is not None or not _LINKING.isdisjoint(plain.split())
 
 
 def _scope_alone(sentence: str) -> str | None:
@@ -343,10 +353,11 @@ def _scope_alone(sentence: str) -> str | None:
     return None
 
 
-def _after_condition(sentence: str, plain: str) -> Iterator[str]:
+def _after_condition(
+    sentence: str, plain: str, here: FoundPhrase | None, everywhere: FoundPhrase | None
+) -> Iterator[str]:
     """Yield the rest of a sentence, as plain text, after the words at its start that say where and when it applies."""
-    for name in ("here", "everywhere"):
-        found = _patterns()[name].search(plain)
+    for found in (here, everywhere):
         if found and found.start <= 1:
             yield f" {plain[found.end :].lstrip()}"
     before, comma, rest = sentence.partition(",")
@@ -359,7 +370,7 @@ def holds_until(text: str, written: date) -> datetime | None:
 
     A task has a deadline instead, and is open when it has passed. Of several sentences, one does not speak for all.
     """
-    if len(list(sentences(text.strip()))) > 1:
+    if len(sentences(text.strip())) > 1:
         return None
     day = None if _patterns()["task"].search(f" {plain_text(text)} ") else last_day(text, written)
     return None if day is None else datetime.combine(day + timedelta(days=1), time(), UTC)

@@ -109,7 +109,7 @@ class Turn:
     @functools.cached_property
     def is_bare(self) -> bool:
         """Whether it begins with the words of a correction, and then names nothing but a value: "no, 14"."""
-        first = next(iter(sentences(self.text)), "").strip()
+        first = sentences(self.text)[0].strip()
         return retracts(first) and bool(self._stated) and not values_of(first).words
 
     @functools.cached_property

@@ -134,11 +134,12 @@ def sentence_ends(text: str) -> Sequence[int]:
 
 
 def _sentence_ends(text: str) -> Sequence[int]:
-    markup = [match.span() for match in _MARKUP.finditer(text)]
+    found = list(_SENTENCE.finditer(text))
+    markup = [match.span() for match in _MARKUP.finditer(text)] if found else []
     starts = [start for start, _ in markup]
     ends: list[int] = []
     last = 0
-    for match in _SENTENCE.finditer(text):
+    for match in found:
         start, end = match.span()
         if text[start] == "\n":
             end = start

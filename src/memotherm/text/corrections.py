@@ -47,7 +47,7 @@ class Correction(NamedTuple):
 
 def corrections(text: str) -> list[Correction]:
     """Return the sentences of a text that say that something else holds now, and are no option, wish or guess."""
-    found = list(sentences(text))
+    found = sentences(text)
     stated = enumerate(statements(text))
     return [
         Correction(number, statement)
@@ -60,7 +60,7 @@ def corrections(text: str) -> list[Correction]:
 def statements(text: str) -> tuple[Statement, ...]:
     """Return what each sentence of a text states; what a correction says holds now, without its other words."""
     stated, retracted = [], False
-    found = list(sentences(text))
+    found = sentences(text)
     for number, sentence in enumerate(found, 1):
         said, begun = _without_head(sentence.strip())
         # "Scratch that. The port is 5434."

@@ -148,7 +148,7 @@ def condition_in(text: str) -> Condition | None:
     `?` and `release*` stand for names that it does not say. Of several sentences, one does not speak for all.
     """
     text = text.strip()
-    if len(text) > _MAX_CHARS or text.endswith(("?", "？")) or len(list(sentences(text))) > 1:
+    if len(text) > _MAX_CHARS or text.endswith(("?", "？")) or len(sentences(text)) > 1:
         return None
     if after := _MARKER_AFTER.search(text):
         return _sound(_read(text[: after.start()], "until"))

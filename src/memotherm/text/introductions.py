@@ -41,12 +41,13 @@ _GREETING = (
     r"|moi|ahoj|dobrý den|szia|bună|salut|xin chào|chào|halo|hai|γεια)(?: \w+)?[,!. ]+\s*)"
 )
 _STARTS = re.compile(
-    rf"(?:(?:^\s*|[,.!;:–—]\s*)(?i:{_GREETING})?(?i:{_I_AM})"
-    rf"|^\s*(?i:{_GREETING}(?:{_THIS_IS})))\s+{_NO_NAME}{_NAME}{_AFTER}"
+    rf"\s*(?:(?i:{_GREETING})?(?i:{_I_AM})|(?i:{_GREETING}(?:{_THIS_IS})))\s+{_NO_NAME}{_NAME}{_AFTER}"
 )
+#: The same after a punctuation mark, with which the pattern begins so that `re` looks for it quickly.
+_CONTINUES = re.compile(rf"[,.!;:–—]\s*(?i:{_GREETING})?(?i:{_I_AM})\s+{_NO_NAME}{_NAME}{_AFTER}")
 #: "Dana here, office manager", "Jonas vagyok".
 _ENDS = re.compile(
-    rf"^\s*(?i:{_GREETING})?{_NO_NAME}{_NAME} (?:(?:from|aus|von) \w+ )?(?:here|hier|vagyok|ici|aquí|qui|aqui|här|her"
+    rf"\s*(?i:{_GREETING})?{_NO_NAME}{_NAME} (?:(?:from|aus|von) \w+ )?(?:here|hier|vagyok|ici|aquí|qui|aqui|här|her"
     rf"|tässä|tady)(?=[,.!]|\s*$)"
 )
 #: Typed in small letters: a greeting, a name, and a job or a place.
@@ -69,4 +70,6 @@ def introduces_user(sentence: str) -> bool:
     """Return whether the speaker says who they are."""
     if len(sentence) > _MAX_CHARS:
         return False
-    return any(pattern.search(sentence) for pattern in (_STARTS, _ENDS, _SMALL, _EAST_ASIAN))
+    if _STARTS.match(sentence) or _ENDS.match(sentence) or _CONTINUES.search(sentence) or _SMALL.search(sentence):
+        return True
+    return not sentence.isascii() and _EAST_ASIAN.search(sentence) is not None

@@ -14,7 +14,7 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, groupby, pairwise
 
 from memotherm.text.content import sentence_ends
 from memotherm.text.language import ENGLISH, FUNCTION_WORDS, WORD_LISTS
@@ -57,17 +57,15 @@ _SPECIFIC = lazy_pattern(
     r"|(?<![\w./\\@:#-])(?=(?:[^\W\d_]|[.:-])*+[\d_/\\@#][./\\@:#-]*+\w)[\w./\\@:#-]*\w"
     r"|\d|(?<=[^\x00-\u024f])[A-Za-z]{2,}"
 )
-_NAME = lazy_pattern(r"(?<=[\w,] )[A-Z][\w-]+")
+_NAME = lazy_pattern(r"[A-Z](?<=[\w,] .)[\w-]+")
 #: Languages whose question words may stand anywhere in a question.
 _ANYWHERE = ("turkish", "hindi", "chinese")
 
 
-def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences and lines of a text, with the white space that follows each."""
-    start = 0
-    for end in (*sentence_ends(text), len(text)):
-        yield text[start:end]
-        start = end
+def sentences(text: str) -> list[str]:
+    """Return the sentences and lines of a text, with the white space between them."""
+    ends = sentence_ends(text)
+    return [text[start:end] for start, end in pairwise((0, *ends, len(text)))] if ends else [text]
 
 
 def clauses(text: str) -> Iterator[str]:
@@ -100,9 +98,9 @@ def _is_question(sentence: str) -> bool:
     if _AGREED.search(sentence):
         return False
     plain = plain_text(sentence)
-    if _QUESTION_END.search(sentence):
+    if ("?" in sentence or not sentence.isascii()) and _QUESTION_END.search(sentence):
         # "Can you remember that …?" and "Can you remind me to …?" say something.
-        return not any(phrase in plain for name in ("reminder", "remind") for phrase in _plain_phrases(name))
+        return not _has_any(plain, "reminder") and not _has_any(plain, "remind")
     if len(sentence) > _MAX_QUESTION_CHARS or _CLAUSES.search(sentence.strip()[:-1]):
         return False
     spaced, unspaced = _question_words()
@@ -134,8 +132,11 @@ def _has_phrase(text: str, name: str) -> bool:
 
 def is_no_answer(sentence: str) -> bool:
     """Return whether a sentence says that the answer is not known."""
-    plain = plain_text(sentence)
-    return any(phrase in plain for phrase in _plain_phrases("no_answer"))
+    return _has_any(plain_text(sentence), "no_answer")
+
+
+def _has_any(plain: str, name: str) -> bool:
+    return any(map(plain.__contains__, _plain_phrases(name)))
 
 
 def is_self_contained(prompt: str) -> bool:
@@ -157,13 +158,18 @@ def _arithmetic() -> frozenset[str]:
 
 def statements(text: str) -> str:
     """Return a text without the sentences that are filler or questions; empty if there are no others."""
-    parts = list(sentences(text))
-    kept = [part for part in parts if part.strip() and not _is_filler(part) and not is_question(part)]
+    parts = sentences(text)
+    kept = list(filter(is_statement, parts))
     return text if len(kept) == len(parts) else "".join(kept).strip()
 
 
+def is_statement(sentence: str) -> bool:
+    """Return whether a sentence is neither filler nor a question."""
+    return bool(sentence.strip()) and not _is_filler(sentence) and not is_question(sentence)
+
+
 def _is_filler(sentence: str, *, instructions: bool = True) -> bool:
-    return len(sentence) <= _MAX_FILLER_CHARS and _is_short_filler(sentence, instructions)
+    return len(sentence) <= _MAX_FILLER_CHARS and _is_short_filler(sentence.strip(), instructions)
 
 
 @functools.lru_cache(maxsize=1000)  # several functions ask about each sentence of a text
@@ -172,7 +178,8 @@ def _is_short_filler(sentence: str, instructions: bool) -> bool:
 
 
 def _is_filler_clause(clause: str, instructions: bool) -> bool:
-    offered = plain_text(clause).startswith(_plain_phrases("offer"))
+    plain = plain_text(clause)
+    offered = plain.startswith(_offers().get(plain[:2], ()))
     listed = _listed_words()
     # Most clauses have a word that is not listed near their beginning.
     if not offered and any(word not in listed and not is_unspaced(word) for word in each_stemmed_word(clause)):
@@ -183,6 +190,17 @@ def _is_filler_clause(clause: str, instructions: bool) -> bool:
     if any(word not in listed and not is_unspaced(word) for word in found):
         return False
     return any(_all_listed(found, filler, words if instructions else frozenset()) for filler, words in _vocabularies())
+
+
+@functools.cache
+def _offers() -> dict[str, tuple[str, ...]]:
+    """Return the beginnings of offers by their first two characters."""
+    phrases = sorted(_plain_phrases("offer"), key=_start)
+    return {start: tuple(listed) for start, listed in groupby(phrases, _start)}
+
+
+def _start(phrase: str) -> str:
+    return phrase[:2]
 
 
 def _all_listed(found: list[str], filler: frozenset[str], instructions: frozenset[str]) -> bool:

@@ -32,6 +32,8 @@ _PRIVATE = lazy_pattern(r"<(?P<close>/?)\s{0,4}private\b[^<>]{0,100}>", re.IGNOR
 
 def private_passages(text: str) -> Iterator[Found]:
     """Yield the passages between `<private>` and `</private>`, tags included; an unclosed one ends with the text."""
+    if "<" not in text:
+        return
     depth = start = 0
     for tag in _PRIVATE.finditer(text):
         if not tag["close"]:

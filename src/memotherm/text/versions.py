@@ -350,7 +350,7 @@ _OTHER_SCRIPTS = (
 @functools.lru_cache(maxsize=1000)
 def statement(text: str) -> Statement:
     """Return the first statement of a short text; contexts compare the same ones again and again."""
-    first = next(sentences(text), "") if len(text) <= MOST_CHARS else ""
+    first = sentences(text)[0] if len(text) <= MOST_CHARS else ""
     return Statement(first, last=first.strip() == text.strip())
 
 

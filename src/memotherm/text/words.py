@@ -126,8 +126,15 @@ def each_stemmed_word(text: str) -> Iterator[str]:
     return (folded(part) for word in _WORD.findall(plain) for part in _UNSPACED.sub(r" \g<0> ", word).split())
 
 
+#: The characters of ASCII that are no parts of words, as spaces.
+_ASCII_SPACES = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+
+
 def plain_text(text: str) -> str:
     """Return a text in lower case with single spaces instead of punctuation."""
+    if text.isascii():
+        # The same in a third of the time.
+        return " ".join(text.lower().translate(_ASCII_SPACES).split())
     return _PUNCTUATION.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
