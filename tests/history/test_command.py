@@ -177,6 +177,28 @@ def test_transcripts_can_be_kept_longer(cli: Cli, tmp_path: Path) -> None:  # no
     assert says not in cli("backfill", "--dry-run").err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no pseudo-terminals")
+@pytest.mark.parametrize(("answers", "stored"), [("n", 0), ("y\nn", 0), ("y\ny", 2)])
+def test_install_offers_to_read_past_sessions_in_a_terminal(
+    cli: Cli, tmp_path: Path, answers: str, stored: int  # noqa: F811
+) -> None:  # fmt: skip
+    """It asks before it reads them, shows what it found, and asks before it stores; once they are stored, no more."""
+    _session(tmp_path, "s1", *_TURNS)
+
+    def install() -> subprocess.CompletedProcess[str]:
+        ours, theirs = os.openpty()
+        os.write(ours, f"{answers}\n".encode())
+        command = [sys.executable, "-m", "memotherm", "install", "claude-code"]
+        with os.fdopen(ours, "rb"), os.fdopen(theirs, "rb") as terminal:
+            return subprocess.run(command, stdin=terminal, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    shown = install()
+    assert "Read 1 past session of Claude Code now?" in shown.stderr
+    assert ("Claude Code: 1 session" in shown.stdout) == (answers != "n")
+    assert len(cli("list", "--everywhere", "--json").data["memories"]) == stored
+    assert ("past session of Claude Code now?" in install().stderr) == (not stored)
+
+
 @pytest.mark.slow
 def test_new_sessions_arrive_while_it_watches(cli: Cli, tmp_path: Path) -> None:  # noqa: F811
     """Without a question, until it is interrupted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from dataclasses import asdict
 from importlib import import_module
@@ -14,7 +15,7 @@ import click
 
 from memotherm.cli import exit_codes
 from memotherm.cli.options import dry_run_option, prints, show
-from memotherm.cli.output import Output
+from memotherm.cli.output import Output, is_json
 from memotherm.cli.parsing import SuggestingGroup
 from memotherm.daemon import control
 from memotherm.daemon.client import is_private, is_supported
@@ -85,8 +86,8 @@ def install(
 ) -> Output:
     """Install the hooks and the MCP server in a coding agent.
 
-    Changed files are backed up in the data folder. `--scope project` writes files that can be committed: they contain
-    no paths of this machine.
+    In a terminal, it offers to make memories of past sessions that were not read yet. Changed files are backed up in
+    the data folder. `--scope project` writes files that can be committed: they contain no paths of this machine.
 
     \b
     memotherm install claude-code --dry-run
@@ -124,7 +125,13 @@ def install(
         "backups": [str(path) for path in backups],
         "next": list(next_steps),
     }
-    return Output(data, lines or ["nothing to change"], notes)
+    output = Output(data, lines or ["nothing to change"], notes)
+    if dry_run or uninstall or is_json() or not sys.stdin.isatty():
+        return output
+    from memotherm.cli.history import offer_past_sessions
+
+    show(output)
+    return offer_past_sessions(store)
 
 
 def _past_sessions(name: str) -> list[str]:

@@ -98,10 +98,19 @@ def _look_again(store: str | None, wanted: Wanted) -> Output:
     return Output(to_json(done), [str(done)]) if done.stored else Output(None)
 
 
-def _run(store: str | None, wanted: Wanted, *, forget_excluded: bool, dry_run: bool, yes: bool) -> Output:
+def offer_past_sessions(store: str | None) -> Output:
+    """Ask whether to read the past sessions that were not read yet, if there are any, and do what `backfill` does."""
+    return _run(store, Wanted(), forget_excluded=False, dry_run=False, yes=False, offered=True)
+
+
+def _run(
+    store: str | None, wanted: Wanted, *, forget_excluded: bool, dry_run: bool, yes: bool, offered: bool = False
+) -> Output:
     """Show what was found, ask, and store it; then offer to forget what is excluded by now."""
     exclude = wanted.exclude
     with opened(StoreOptions(store), creates=True) as mem, Backfill(mem, SOURCES, wanted) as run:
+        if offered and not _accepted([each for each in run.found if each.unread and not each.deleted]):
+            return Output(None)
         with progress_bar("bytes read", keeps=False) as progress:
             run.read(progress)
         excluded = run.excluded()
@@ -149,6 +158,13 @@ def _run(store: str | None, wanted: Wanted, *, forget_excluded: bool, dry_run: b
             start_command(["store", "reembed", *(["--store", absolute_store(store, Path.cwd())] if store else [])])
             notes.append(f"found by words at once; vectors of {pluralize(pending, 'memory')} follow")
         return Output(data, [*preview, *lines], notes)
+
+
+def _accepted(unread: list[Found]) -> bool:
+    """Ask whether to read what was found; no if there is nothing."""
+    sessions = pluralize(sum(found.unread for found in unread), "past session")
+    names = " and ".join(title_of(found.source) for found in unread)
+    return bool(unread) and click.confirm(f"Read {sessions} of {names} now?", err=True)
 
 
 def _offer(to_forget: str) -> list[str]:
