@@ -118,6 +118,8 @@ class Draft:
     state: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: `json.dumps` with these options makes an encoder for every call.
+_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 #: The arguments of `remember`.
 _ARGUMENTS = tuple(name for name in Draft.__dataclass_fields__ if name != "state")
 
@@ -126,8 +128,10 @@ def draft_of(values: Mapping[str, Any], state: Mapping[str, Any] | None = None) 
     """Read a draft from a mapping, as `remember_many` takes them; only imports give a `state`."""
     if not isinstance(values, Mapping):
         raise InvalidInput(f"a memory is a mapping with a 'content', not {type(values).__name__}")
-    values = renamed(values, _ARGUMENTS)
-    unknown = set(values) - set(_ARGUMENTS)
+    unknown = values.keys() - _ARGUMENTS
+    if unknown:
+        values = renamed(values, _ARGUMENTS)
+        unknown = values.keys() - _ARGUMENTS
     if unknown:
         raise InvalidInput(f"unknown field {min(unknown)!r} in a memory: use {', '.join(_ARGUMENTS)}")
     if "content" not in values:
@@ -278,7 +282,7 @@ def checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata must be a mapping, not {type(metadata).__name__}")
     try:
-        text = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
+        text = _encode(dict(metadata))
         text.encode()
         loaded: dict[str, Any] = json.loads(text)
     except (TypeError, ValueError, RecursionError) as exc:

@@ -40,6 +40,7 @@ _LEDGER_FIELDS = (
 _AXES = ("tier", "priority", "retention")
 #: `json.dumps` with these options makes an encoder for every call.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_encode_spaced = json.JSONEncoder(ensure_ascii=False).encode
 #: What an event may quote of a memory; gone after a purge.
 _QUOTED = ("content", "kind", "tags", "metadata", "source", "key")
 
@@ -58,11 +59,11 @@ def row_of(record: Record) -> dict[str, Any]:
         "space": record.space,
         "content": memory.content,
         "kind": memory.kind,
-        "tags": json.dumps(memory.tags, ensure_ascii=False) if memory.tags else "",
+        "tags": _encode_spaced(memory.tags) if memory.tags else "",
         "tier": memory.tier.rank,
         "priority": memory.priority.rank,
         "retention": memory.retention.rank,
-        "metadata": json.dumps(memory.metadata, ensure_ascii=False) if memory.metadata else "",
+        "metadata": _encode_spaced(memory.metadata) if memory.metadata else "",
         "source": memory.source,
         "tokens": memory.tokens,
         "digest": bytes.fromhex(memory.digest),
