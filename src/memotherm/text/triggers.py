@@ -238,14 +238,15 @@ def is_remedy(command: str, error: str) -> bool:
     """Return whether a command names something of an error: `pip install pyyaml` after "No module named 'yaml'"."""
     if not commands(command):
         return False
-    names = _remedied(error)
-    words = [word.lower() for word in COMMAND_WORD.findall(command)[1:]]
-    return any(name.strip("'") in word for name in names for word in words)
+    # Every command of a session is compared with its failures: no name has a space.
+    words = f" {' '.join(COMMAND_WORD.findall(command.lower())[1:])} "
+    return any(name in words for name in _remedied(error))
 
 
-@lru_cache(maxsize=64)  # every command of a session is compared with its failures
+@lru_cache(maxsize=64)
 def _remedied(error: str) -> frozenset[str]:
-    return frozenset(name for signature in error_signatures(error) for name in _REMEDIED.findall(signature))
+    found = (name for signature in error_signatures(error) for name in _REMEDIED.findall(signature))
+    return frozenset(name.strip("'") for name in found)
 
 
 #: Names in quotation marks, and identifiers.
