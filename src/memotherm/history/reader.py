@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +54,17 @@ class Reader(ABC):
 
 
 _TEXTS = ("id", "session", "parent", "text", "project", "branch", "output")
+_texts = attrgetter(*_TEXTS)
 
 
 def _storable(record: Record) -> Record:
     """Return a record whose texts are valid Unicode without NUL."""
-    texts = "".join([getattr(record, name) for name in _TEXTS])
-    if texts.isascii() and "\0" not in texts:
+    found = _texts(record)
+    joined = "".join(found)
+    if joined.isascii() and "\0" not in joined:
         return record
-    changed: dict[str, Any] = {name: _valid(getattr(record, name)) for name in _TEXTS}
-    return replace(record, **changed)
+    changed: dict[str, Any] = dict(zip(_TEXTS, map(_valid, found), strict=True))
+    return record._replace(**changed)
 
 
 def _valid(text: str) -> str:

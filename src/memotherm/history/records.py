@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from memotherm.text.failures import error_lines
 
@@ -29,8 +29,7 @@ class Transcript:
     changed: str
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One thing that happened in a session. Records come in order, without those that the user took back."""
 
     #: The same in copies, forks and replays; (source, id) is the key of a record.
@@ -52,7 +51,7 @@ class Record:
 
     def with_result(self, output: str, *, failed: bool) -> Record:
         """Return the record of a command or edit with its result; of the output, the lines that tell why it failed."""
-        return replace(self, failed=True, output=error_lines(output)) if failed else self
+        return self._replace(failed=True, output=error_lines(output)) if failed else self
 
 
 @dataclass(slots=True)

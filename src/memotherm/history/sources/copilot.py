@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +126,7 @@ class _Events(Session):
         record = self.record(f"{self.name}:{text(entry, 'id')}", entry.get("timestamp"), role, said)
         # The work of a subagent names the call that started it.
         call = text(data, "parentToolCallId")
-        return replace(record, session=f"{self.name}:{call}", parent=self.name) if call else record
+        return record._replace(session=f"{self.name}:{call}", parent=self.name) if call else record
 
 
 def _chat_records(transcript: Transcript, reading: Reading) -> Iterator[Record]:
