@@ -72,8 +72,9 @@ def project_at(folder: str | Path) -> Project:
     """Return the project of a folder."""
     root, git, remote, belongs = working_tree(folder), None, "", False
     with suppress(OSError, ValueError):
-        git, belongs = _git_directory(root)
-        remote = "" if git is None else _remote(_read(git / "config", _MAX_CONFIG_BYTES))
+        if (found := git_directories(root)) is not None:
+            _, git, belongs = found
+            remote = _remote(read_small(git / "config", _MAX_CONFIG_BYTES))
     # Not the git directory if it lies in the folder: `git init` does not change the project.
     place = root if git is None or not belongs else git.parent if git.name in (".git", ".bare") else git
     local = f"{_printable(place.name.strip('.').removesuffix('.git'))[:_MAX_NAME_CHARS]}-{digest(str(place))}"
@@ -82,10 +83,10 @@ def project_at(folder: str | Path) -> Project:
 
 def deciding_files(folder: str | Path) -> list[Path]:
     """Return the files that change when the project of a folder does: its remotes, and the trusted folders."""
-    git = None
+    found = None
     with suppress(OSError, ValueError):
-        git, _ = _git_directory(working_tree(folder))
-    return [trust_file()] if git is None else [trust_file(), git / "config"]
+        found = git_directories(working_tree(folder))
+    return [trust_file()] if found is None else [trust_file(), found[1] / "config"]
 
 
 def working_tree(folder: str | Path) -> Path:
@@ -102,31 +103,31 @@ def _root(folder: Path) -> Path:
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
-def _git_directory(root: Path) -> tuple[Path | None, bool]:
-    """Return the git directory of a working tree, which all its worktrees share, and whether the tree belongs to it.
+def git_directories(root: Path) -> tuple[Path, Path, bool] | None:
+    """Return the git directory of a working tree, the one that all its worktrees share, and whether the tree is theirs.
 
-    It does if the directory lies in the tree, or lists it as a worktree. A file or link in the tree alone proves
-    nothing: it can name the repository of another project.
+    It is if the directory lies in the tree, or lists it as a worktree. A file or link in the tree alone proves nothing:
+    it can name the repository of another project. None if there is no directory.
     """
     pointer = root / ".git"
     git = Path(os.path.realpath(pointer))
     if not git.is_dir():
         # A worktree or a submodule: the file names the directory.
-        word, _, path = _read(git, _MAX_POINTER_BYTES).partition(":")
+        word, _, path = read_small(git).partition(":")
         git = Path(os.path.realpath(root / path.strip()))
         if word != "gitdir" or not path.strip() or not git.is_dir():
-            return None, False
-    common = _read(git / "commondir", _MAX_POINTER_BYTES).strip()
+            return None
+    common = read_small(git / "commondir").strip()
     shared = Path(os.path.realpath(git / common)) if common else git
     if not shared.is_dir():
-        return None, False
-    back = _read(git / "gitdir", _MAX_POINTER_BYTES).strip()
+        return None
+    back = read_small(git / "gitdir").strip()
     listed = git.parent == shared / "worktrees" and os.path.realpath(git / back) == str(pointer)
-    return shared, listed or shared.is_relative_to(root)
+    return git, shared, listed or shared.is_relative_to(root)
 
 
-def _read(path: Path, most_bytes: int) -> str:
-    """Return the beginning of a regular file; an empty text if there is none."""
+def read_small(path: Path, most_bytes: int = _MAX_POINTER_BYTES) -> str:
+    """Return the beginning of a regular file of git; an empty text if there is none."""
     with suppress(OSError):
         return os.fsdecode(read_regular(path, most_bytes))
     return ""

@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from memotherm.hooks.project import git_directories, read_small
 from memotherm.settings.paths import environment, read_regular
 
 #: More references, and larger files, are not read: what they say is unknown.
 _MAX_REFS_BYTES = 2_000_000
 _MAX_FILE_BYTES = 4_000_000
-_MAX_POINTER_BYTES = 8192
 #: How long git may take, in seconds; what it has not answered is unknown.
 _TIMEOUT = 1.0
 _MAIN_BRANCHES = ("main", "master", "trunk")
@@ -48,22 +48,15 @@ class Repository:
     def of(cls, root: Path) -> Repository | None:
         """Return the repository of a working tree; None if there is none that belongs to it, or none to be read.
 
-        It belongs to the tree if it lies in it, or names it as a worktree or as a submodule: a file in the tree alone
-        can name the repository of another project.
+        A submodule lies in the directory of another tree, and names its own.
         """
-        pointer = root / ".git"
-        own = Path(os.path.realpath(pointer))
-        if not own.is_dir():
-            word, _, path = _read(own).partition(":")
-            own = Path(os.path.realpath(root / path.strip()))
-            if word != "gitdir" or not path.strip() or not own.is_dir():
-                return None
-        common = _read(own / "commondir").strip()
-        shared = Path(os.path.realpath(own / common)) if common else own
-        listed = os.path.realpath(own / _read(own / "gitdir").strip()) == str(pointer) and own.parent.parent == shared
-        module = _WORKTREE.search(_read(own / "config"))
-        names = listed or (module is not None and os.path.realpath(own / module[1].strip('"')) == str(root))
-        if not (shared.is_relative_to(root) or names) or (shared / "reftable").exists():
+        found = git_directories(root)
+        if found is None:
+            return None
+        own, shared, belongs = found
+        module = None if belongs else _WORKTREE.search(read_small(own / "config"))
+        belongs |= module is not None and os.path.realpath(own / module[1].strip('"')) == str(root)
+        if not belongs or (shared / "reftable").exists():
             return None
         return cls(root, own, shared) if (shared / "refs").is_dir() else None
 
@@ -73,9 +66,11 @@ class Repository:
         if packed is None:
             return None
         heads, remotes = self._shared / "refs" / "heads", self._shared / "refs" / "remotes"
-        found = {f"refs/heads/{branch}": _read(heads / branch).strip()}
+        found = {f"refs/heads/{branch}": read_small(heads / branch).strip()}
         with suppress(OSError):
-            found |= {f"refs/remotes/{each.name}/{branch}": _read(each / branch).strip() for each in remotes.iterdir()}
+            found |= {
+                f"refs/remotes/{each.name}/{branch}": read_small(each / branch).strip() for each in remotes.iterdir()
+            }
         ends = f"/{branch}\n"
         place = packed.find(ends)
         while place >= 0:
@@ -109,7 +104,7 @@ class Repository:
 
     def main_branch(self) -> str | None:
         """Return the branch that others are merged into: that of origin, or one with a usual name, or the only one."""
-        origin = _read(self._shared / "refs" / "remotes" / "origin" / "HEAD").strip()
+        origin = read_small(self._shared / "refs" / "remotes" / "origin" / "HEAD").strip()
         if origin.startswith("ref: refs/remotes/origin/"):
             return origin.removeprefix("ref: refs/remotes/origin/")
         usual = next((name for name in _MAIN_BRANCHES if self.tips(name)), None)
@@ -123,7 +118,7 @@ class Repository:
 
         Files on another branch are what somebody tries, not what holds in the project.
         """
-        head = _read(self._own / "HEAD").strip()
+        head = read_small(self._own / "HEAD").strip()
         name = head.removeprefix("ref: refs/heads/")
         if name == head or name != self.main_branch() or any((self._own / each).exists() for each in _UNFINISHED):
             return None
@@ -131,7 +126,7 @@ class Repository:
 
     def head(self) -> str | None:
         """Return the commit of the working tree, on any branch; None if there is none."""
-        head = _read(self._own / "HEAD").strip()
+        head = read_small(self._own / "HEAD").strip()
         name = head.removeprefix("ref: refs/heads/")
         commit = head if name == head else next(iter(self.tips(name) or ()), "")
         return commit if _ID.fullmatch(commit) else None
@@ -141,7 +136,7 @@ class Repository:
 
         A name that another branch has by now is not one of them.
         """
-        head = _read(self._own / "HEAD").strip()
+        head = read_small(self._own / "HEAD").strip()
         name = head.removeprefix("ref: refs/heads/")
         if name == head or not name:
             return []
@@ -289,10 +284,3 @@ def _text(path: Path, most_bytes: int) -> str | None:
 @functools.lru_cache(maxsize=32)
 def _text_at(path: str, mtime: int, size: int, inode: int) -> str:  # noqa: ARG001 - they tell whether it has changed
     return read_regular(path, size).decode("utf-8", "replace")
-
-
-def _read(path: Path) -> str:
-    """Return the beginning of a small file of git; an empty text if there is none."""
-    with suppress(OSError):
-        return os.fsdecode(read_regular(path, _MAX_POINTER_BYTES))
-    return ""
