@@ -12,12 +12,12 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from memotherm.errors import StoreBusy
 from memotherm.hooks.project import scope_of
 from memotherm.settings import data_home
-from memotherm.settings.paths import create_file, create_folder, read_regular, sqlite_path
+from memotherm.settings.paths import create_file, create_folder, read_regular, sqlite_path, try_lock
 
 if TYPE_CHECKING:
     from memotherm.model import Scope
@@ -179,25 +179,13 @@ def _problem(name: str, value: object) -> str:
 
 @contextlib.contextmanager
 def locked(spool: Spool) -> Iterator[bool]:
-    """Try to lock the spool, and yield whether it worked; the operating system releases the lock of a dead process."""
+    """Try to lock the spool, and yield whether it worked; it does not where files cannot be locked."""
     create_file(spool.folder / "lock")
     with (spool.folder / "lock").open("a+b") as file:
-        yield _try_lock(file)
-
-
-def _try_lock(file: IO[bytes]) -> bool:
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        free = False
+        with contextlib.suppress(OSError):
+            free = try_lock(file.fileno())
+        yield free
 
 
 _PASSWORD = re.compile(r":[^:@/]*@")

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memotherm.errors import InvalidInput, NoteUnavailable, StoreFull
+from memotherm.settings.paths import try_lock
 
 _FLAGS = (
     os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -78,7 +79,7 @@ def _locked(file: Path) -> Iterator[int]:
         handle = os.open(file, _FLAGS, 0o644)
         try:
             deadline = time.monotonic() + _LOCK_WAIT
-            while not _try_lock(handle):
+            while not try_lock(handle):
                 if time.monotonic() > deadline:
                     raise NoteUnavailable(f"{file} has been locked by another writer for {_LOCK_WAIT:g} seconds")
                 time.sleep(0.005)
@@ -94,24 +95,6 @@ def _locked(file: Path) -> Iterator[int]:
                 return
         finally:
             os.close(handle)
-
-
-def _try_lock(handle: int) -> bool:
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            os.lseek(handle, 0, os.SEEK_SET)
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
-        else:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as exc:
-        if os.name == "nt" or isinstance(exc, BlockingIOError):
-            return False
-        raise
-    return True
 
 
 def _content(handle: int) -> bytes:

@@ -85,6 +85,25 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, "utf-8", newline="")
 
 
+def try_lock(handle: int) -> bool:
+    """Lock an open file, and return whether it worked; the operating system releases the lock of a dead process."""
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            os.lseek(handle, 0, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as exc:
+        if os.name == "nt" or isinstance(exc, BlockingIOError):
+            return False
+        raise
+    return True
+
+
 #: More than our files of lines have.
 _MOST_BYTES = 16_000_000
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
