@@ -25,7 +25,7 @@ import pytest
 from memotherm import Memotherm, Settings
 from memotherm.context.forms import QueryFocus
 from memotherm.errors import InvalidInput, MemothermError
-from memotherm.history.prompts import element, typed, without_elements
+from memotherm.history.reader import actions, element, typed, without_elements
 from memotherm.history.sources.codex_calls import command_of, has_failed
 from memotherm.hooks.calls import tool_call
 from memotherm.hooks.events import parse_event, truncated
@@ -54,7 +54,7 @@ from tests.hostile import HOSTILE
 
 _PACKAGES = (
     "text", "statements", "remember", "hooks", "storage.candidates", "storage.tombstones", "recall", "context", "notes",
-    "tiers", "history.prompts", "history.values", "history.listing", "history.sources",
+    "tiers", "history.values", "history.reader", "history.listing", "history.sources",
 )  # fmt: skip
 _TODAY, _NOW = date(2026, 3, 4), datetime(2026, 3, 4, tzinfo=UTC)
 
@@ -106,9 +106,10 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "context.forms.QueryFocus.best": lambda text: [
         QueryFocus(query).best(text, [0]) for query in (text, "the frozen deploy é")
     ],
-    "history.prompts.element": lambda text: [element(text, name) for name in ("task", "a")],
-    "history.prompts.typed": lambda text: typed(text, ("<system-reminder>",), ("ide_[a-z]{1,40}", "system-reminder")),
-    "history.prompts.without_elements": lambda text: without_elements(text, ("task", "a", "b", "memotherm-memory")),
+    "history.reader.actions": lambda text: actions("Bash", {"command": text}),
+    "history.reader.element": lambda text: [element(text, name) for name in ("task", "a")],
+    "history.reader.typed": lambda text: typed(text, ("<system-reminder>",), ("ide_[a-z]{1,40}", "system-reminder")),
+    "history.reader.without_elements": lambda text: without_elements(text, ("task", "a", "b", "memotherm-memory")),
     "history.sources.codex_calls.command_of": lambda text: command_of(
         "function_call", {"name": "shell", "arguments": json.dumps({"command": ["bash", "-lc", text]})}
     ),
@@ -154,6 +155,7 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
 }  # fmt: skip
 #: Functions and classes that take a text and are not called here, with the reason.
 _EXEMPT: Mapping[str, str] = {
+    "history.reader.Session": "keeps the records of calls: actions, error_lines",
     "history.listing.files": "takes patterns of ours",
     "history.listing.children": "takes a suffix of ours",
     "storage.candidates.Candidates.have": "compares words of a query with columns of numbers",

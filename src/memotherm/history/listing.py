@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from memotherm.history.lines import open_regular
-from memotherm.history.reader import folder
 from memotherm.history.records import Transcript
 from memotherm.history.values import parsed, text
+from memotherm.settings.paths import client_home
 
 #: Deeper than any program nests its folders.
 _DEEPEST = 12
@@ -97,8 +97,8 @@ def user_folders(environment: Mapping[str, str], home: Path, programs: tuple[str
     """Yield the folders of user data of some programs, on every system, and those of remote machines."""
     bases = [
         home / "Library" / "Application Support",
-        folder(environment, "XDG_CONFIG_HOME", home / ".config"),
-        folder(environment, "APPDATA", home / "AppData" / "Roaming"),
+        client_home("XDG_CONFIG_HOME", home / ".config", environment),
+        client_home("APPDATA", home / "AppData" / "Roaming", environment),
     ]
     yield from (base / program / "User" for base in bases for program in programs)
     if programs is VS_CODE:

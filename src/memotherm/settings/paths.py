@@ -51,10 +51,10 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
-def client_home(variable: str, folder: str, environ: Mapping[str, str] | None = None) -> Path:
-    """Return the configuration folder of another program: from its variable, or below the home folder."""
+def client_home(variable: str, default: Path, environ: Mapping[str, str] | None = None) -> Path:
+    """Return a folder of another program, which a variable may name."""
     named = (os.environ if environ is None else environ).get(variable)
-    return Path(named).expanduser() if named else Path.home() / folder
+    return Path(named).expanduser() if named else default
 
 
 def export(name: str, value: str) -> None:

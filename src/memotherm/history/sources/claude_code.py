@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from memotherm.history.lines import SMALL, entries, lines, open_regular
 from memotherm.history.listing import files, head_of, transcript
-from memotherm.history.prompts import INTERRUPTED, element, typed
-from memotherm.history.reader import Reader, Session, actions, folder
+from memotherm.history.reader import INTERRUPTED, Reader, Session, actions, element, typed
 from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.values import blocks_of, mapping, moment, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS
+from memotherm.settings.paths import client_home
 from memotherm.text.content import digest
 
 _HOST = CLIENTS["claude"]
@@ -59,7 +59,7 @@ class ClaudeCode(Reader):
     verified = "2.1.325"
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        yield folder(environment, "CLAUDE_CONFIG_DIR", home / ".claude") / "projects"
+        yield client_home("CLAUDE_CONFIG_DIR", home / ".claude", environment) / "projects"
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the sessions in a folder of projects, in the folder above it, or of one project."""
@@ -333,7 +333,7 @@ class DeletedSessions(Reader):
         self._read = frozenset(read)
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        yield folder(environment, "CLAUDE_CONFIG_DIR", home / ".claude") / _PROMPTS
+        yield client_home("CLAUDE_CONFIG_DIR", home / ".claude", environment) / _PROMPTS
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the one file."""

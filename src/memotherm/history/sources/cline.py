@@ -10,10 +10,10 @@ from typing import Any
 
 from memotherm.history.lines import elements, open_regular, read_object
 from memotherm.history.listing import VS_CODE, files, head_of, transcript, user_folders
-from memotherm.history.prompts import element, without_elements
-from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.reader import Reader, Session, element, without_elements
 from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text
+from memotherm.settings.paths import client_home
 
 _HISTORY = "api_conversation_history.json"
 #: What the programs add to a prompt, and what is around a prompt.
@@ -43,7 +43,7 @@ class Cline(Reader):
         self._folders: dict[str, str] = {}
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        yield folder(environment, "CLINE_DIR", home / ".cline") / "data"
+        yield client_home("CLINE_DIR", home / ".cline", environment) / "data"
         yield from self._extensions(environment, home)
 
     def _extensions(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 from memotherm.history.lines import SMALL, lines, open_lines
 from memotherm.history.listing import files, transcript
-from memotherm.history.prompts import typed
-from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.reader import Reader, Session, typed
 from memotherm.history.records import Ranges, Reading, Record, Role, Transcript
 from memotherm.history.sources.codex_calls import command_of, has_failed, joined, output_of, patched_files
 from memotherm.history.values import blocks_of, items, mapping, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS
+from memotherm.settings.paths import client_home
 
 _HOST = CLIENTS["codex"]
 _NAME = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+?)\.jsonl(?:\.zst)?")
@@ -68,7 +68,7 @@ class Codex(Reader):
         self._rollouts: dict[str, Path] = {}
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        base = folder(environment, "CODEX_HOME", home / ".codex")
+        base = client_home("CODEX_HOME", home / ".codex", environment)
         yield from (base / "sessions", base / "archived_sessions")
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:

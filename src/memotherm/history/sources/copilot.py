@@ -12,9 +12,10 @@ from typing import Any
 
 from memotherm.history.lines import entries, read_object
 from memotherm.history.listing import VS_CODE, files, transcript, user_folders, workspace_of
-from memotherm.history.reader import Reader, Session, actions, folder
+from memotherm.history.reader import Reader, Session, actions
 from memotherm.history.records import Ranges, Reading, Record, Role, Transcript
 from memotherm.history.values import items, mapping, text
+from memotherm.settings.paths import client_home
 
 _EVENTS = ("session-state/*/events.jsonl", "workspaceStorage/*/GitHub.copilot-chat/transcripts/*.jsonl")
 _CHATS = tuple(
@@ -39,7 +40,7 @@ class Copilot(Reader):
     verified = "1.0.102"
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        yield folder(environment, "COPILOT_HOME", home / ".copilot")
+        yield client_home("COPILOT_HOME", home / ".copilot", environment)
         yield from user_folders(environment, home, VS_CODE)
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:

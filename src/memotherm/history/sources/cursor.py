@@ -8,12 +8,12 @@ from typing import Any
 
 from memotherm.history.lines import entries
 from memotherm.history.listing import files, transcript, user_folders, workspace_of
-from memotherm.history.prompts import element
-from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.reader import Reader, Session, element
 from memotherm.history.records import Reading, Record, Transcript
 from memotherm.history.sqlite import Data, Database, sessions_in
 from memotherm.history.values import blocks_of, items, mapping, moment, parsed, text
 from memotherm.hooks.hosts import CLIENTS
+from memotherm.settings.paths import client_home
 
 _HOST = CLIENTS["cursor"]
 _TABLE, _WORKSPACE_TABLE = "cursorDiskKV", "ItemTable"
@@ -35,7 +35,7 @@ class Cursor(Reader):
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
         yield from user_folders(environment, home, ("Cursor",))
-        yield folder(environment, "CURSOR_CONFIG_DIR", home / ".cursor")
+        yield client_home("CURSOR_CONFIG_DIR", home / ".cursor", environment)
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the conversations of the editor, and the files of the command line."""

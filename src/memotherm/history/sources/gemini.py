@@ -9,11 +9,11 @@ from typing import Any
 
 from memotherm.history.lines import entries, read_object
 from memotherm.history.listing import files, head_of, transcript
-from memotherm.history.prompts import typed
-from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.reader import Reader, Session, typed
 from memotherm.history.records import Reading, Record, Transcript
 from memotherm.history.values import blocks_of, items, mapping, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS
+from memotherm.settings.paths import client_home
 
 _HOST = CLIENTS["gemini"]
 _NAMES = ("session-*.jsonl", "session-*.json", "*/*.jsonl")
@@ -39,7 +39,7 @@ class Gemini(Reader):
         self._projects: dict[str, str] = {}
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        yield folder(environment, "GEMINI_CLI_HOME", home) / ".gemini"
+        yield client_home("GEMINI_CLI_HOME", home, environment) / ".gemini"
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the chats of all projects; of one that was converted, the newer file."""

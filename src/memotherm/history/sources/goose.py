@@ -8,10 +8,11 @@ from pathlib import Path
 
 from memotherm.history.lines import entries
 from memotherm.history.listing import files, transcript
-from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.reader import Reader, Session
 from memotherm.history.records import Reading, Record, Transcript
 from memotherm.history.sqlite import Data, Database, sessions_in
 from memotherm.history.values import blocks_of, mapping, text, text_of
+from memotherm.settings.paths import client_home
 
 _ROLES = frozenset(("user", "assistant", "tool", "system"))
 _TABLES = (("sessions", "id"), ("messages", "session_id", "content_json"))
@@ -24,8 +25,10 @@ class Goose(Reader):
     verified = "1.x"
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        yield folder(environment, "XDG_DATA_HOME", home / ".local" / "share") / "goose" / "sessions"
-        yield folder(environment, "APPDATA", home / "AppData" / "Roaming") / "Block" / "goose" / "data" / "sessions"
+        yield client_home("XDG_DATA_HOME", home / ".local" / "share", environment) / "goose" / "sessions"
+        yield (
+            client_home("APPDATA", home / "AppData" / "Roaming", environment) / "Block" / "goose" / "data" / "sessions"
+        )
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the sessions in the database, and those in files that it does not have."""

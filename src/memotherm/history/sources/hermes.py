@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memotherm.history.listing import files
-from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.reader import Reader, Session
 from memotherm.history.records import Reading, Record, Role, Transcript
 from memotherm.history.sqlite import Data, Database, sessions_in
+from memotherm.settings.paths import client_home
 
 _TABLE = "messages"
 _COLUMNS = ("session_id", "role", "content", "timestamp")
@@ -22,7 +23,7 @@ class Hermes(Reader):
     verified = "state.db of 2026"
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        yield folder(environment, "HERMES_HOME", home / ".hermes")
+        yield client_home("HERMES_HOME", home / ".hermes", environment)
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the sessions of all profiles."""

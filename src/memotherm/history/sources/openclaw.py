@@ -9,12 +9,12 @@ from typing import Any
 
 from memotherm.history.lines import entries
 from memotherm.history.listing import files, transcript
-from memotherm.history.prompts import typed
-from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.reader import Reader, Session, typed
 from memotherm.history.records import Reading, Record, Transcript, branch_to
 from memotherm.history.sqlite import Data, Database, sessions_in
 from memotherm.history.values import blocks_of, mapping, parsed, text, text_of
 from memotherm.hooks.hosts import CLIENTS
+from memotherm.settings.paths import client_home
 
 _HOST = CLIENTS["openclaw"]
 _TABLE, _COLUMNS = "transcript_events", ("session_id", "seq", "event_json")
@@ -40,8 +40,8 @@ class OpenClaw(Reader):
     verified = "2026.8"
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        yield folder(environment, "OPENCLAW_STATE_DIR", home / ".openclaw")
-        yield folder(environment, "PI_CODING_AGENT_DIR", home / ".pi" / "agent")
+        yield client_home("OPENCLAW_STATE_DIR", home / ".openclaw", environment)
+        yield client_home("PI_CODING_AGENT_DIR", home / ".pi" / "agent", environment)
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the sessions; one that is in a database and in a file is one transcript."""

@@ -8,11 +8,12 @@ from typing import Any
 
 from memotherm.history.lines import read_object
 from memotherm.history.listing import children, files, transcript
-from memotherm.history.reader import Reader, Session, folder
+from memotherm.history.reader import Reader, Session
 from memotherm.history.records import Reading, Record, Transcript
 from memotherm.history.sqlite import Data, Database, sessions_in
 from memotherm.history.values import items, mapping, parsed, text, text_of
 from memotherm.hooks.hosts import HOSTS
+from memotherm.settings.paths import client_home
 
 _HOST = HOSTS["opencode"]
 #: The tables of sessions and of messages, newer ones first.
@@ -32,7 +33,7 @@ class OpenCode(Reader):
     verified = "1.18.33"
 
     def _places(self, environment: Mapping[str, str], home: Path) -> Iterator[Path]:
-        yield folder(environment, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
+        yield client_home("XDG_DATA_HOME", home / ".local" / "share", environment) / "opencode"
 
     def transcripts(self, root: Path) -> Iterator[Transcript]:
         """List the sessions in the databases, and those in files that no database has."""

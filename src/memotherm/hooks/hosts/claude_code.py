@@ -16,7 +16,8 @@ def _files(project: Path | None) -> Files:
     if project is not None:
         folder = project / ".claude"
         return Files(folder / "settings.json", project / ".mcp.json", folder / "skills")
-    folder, usual = client_home("CLAUDE_CONFIG_DIR", ".claude"), Path.home() / ".claude"
+    usual = Path.home() / ".claude"
+    folder = client_home("CLAUDE_CONFIG_DIR", usual)
     servers = (Path.home() if folder == usual else folder) / ".claude.json"
     return Files(folder / "settings.json", servers, folder / "skills")
 

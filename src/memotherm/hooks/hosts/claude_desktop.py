@@ -15,9 +15,9 @@ def _files(project: Path | None) -> Files:
     if sys.platform == "darwin":
         folder = Path.home() / "Library" / "Application Support"
     elif sys.platform == "win32":
-        folder = client_home("APPDATA", "AppData/Roaming")
+        folder = client_home("APPDATA", Path.home() / "AppData" / "Roaming")
     else:
-        folder = client_home("XDG_CONFIG_HOME", ".config")
+        folder = client_home("XDG_CONFIG_HOME", Path.home() / ".config")
     return Files(servers=folder / "Claude" / "claude_desktop_config.json")
 
 

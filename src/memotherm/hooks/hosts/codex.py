@@ -25,7 +25,7 @@ _DEFAULT_TIMEOUT = 600
 
 
 def _files(project: Path | None) -> Files:
-    folder = client_home("CODEX_HOME", ".codex") if project is None else project / ".codex"
+    folder = client_home("CODEX_HOME", Path.home() / ".codex") if project is None else project / ".codex"
     return Files(folder / "hooks.json", folder / "config.toml", (project or Path.home()) / ".agents" / "skills")
 
 
@@ -44,7 +44,7 @@ def _skipped_hooks() -> dict[str, str]:
     """Return the events whose hooks Codex skips, each with the reason: not trusted, changed since, or switched off."""
     import tomllib
 
-    file = client_home("CODEX_HOME", ".codex") / "hooks.json"
+    file = client_home("CODEX_HOME", Path.home() / ".codex") / "hooks.json"
     config = file.with_name("config.toml")
     try:
         hooks = mapping(json.loads(file.read_text("utf-8")), "hooks")

@@ -9,7 +9,7 @@ from memotherm.settings.paths import client_home
 
 
 def _files(project: Path | None) -> Files:
-    folder = client_home("XDG_CONFIG_HOME", ".config") / "opencode" if project is None else project
+    folder = client_home("XDG_CONFIG_HOME", Path.home() / ".config") / "opencode" if project is None else project
     name = "opencode.jsonc" if (folder / "opencode.jsonc").is_file() else "opencode.json"
     return Files(servers=folder / name, plugins=(folder if project is None else folder / ".opencode") / "plugin")
 
