@@ -10,7 +10,7 @@ import pytest
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.notes.flush import is_due, is_silent, threshold
+from memotherm.notes.flush import is_due, is_silent, may_become_silent, threshold
 from memotherm.testing import FakeClock
 from tests.notes.ids import spec
 
@@ -174,6 +174,13 @@ def test_silent_replies_are_recognised(mem: Memotherm, reply: str) -> None:
 def test_other_replies_are_not_silent(reply: str) -> None:
     """A token in the middle of a sentence is not an answer."""
     assert not is_silent(reply)
+
+
+def test_a_stream_that_may_turn_out_silent_is_held_back() -> None:
+    """By its beginning."""
+    assert may_become_silent("NO_")
+    assert may_become_silent("")
+    assert not may_become_silent("NOT")
 
 
 def test_the_silent_token_is_a_setting(open_mem: Callable[..., Memotherm]) -> None:

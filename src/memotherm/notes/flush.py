@@ -14,7 +14,7 @@ from memotherm.model.value import Value
 from memotherm.notes.placement import CURATED
 from memotherm.settings import Settings
 
-__all__ = ["Flush", "flush_for", "is_due", "is_silent", "saving_to", "threshold"]
+__all__ = ["Flush", "flush_for", "is_due", "is_silent", "may_become_silent", "saving_to", "threshold"]
 
 #: Tokens at the end of the context window that the host reserves for its answer.
 RESERVE_TOKENS = 20_000
@@ -92,6 +92,12 @@ def is_silent(reply: str, token: str = "NO_REPLY") -> bool:  # noqa: S107 - a wo
     """Return whether a reply starts or ends with the silent token, in any case."""
     text = reply.strip()
     return any(_has_token(text, silent) for silent in (token, _SEED_TOKEN) if silent)
+
+
+def may_become_silent(beginning: str, token: str = "NO_REPLY") -> bool:  # noqa: S107
+    """Return whether the start of a streamed reply may become the silent token, so that it is held back."""
+    text = beginning.strip().casefold()
+    return any(silent.casefold().startswith(text) for silent in (token, _SEED_TOKEN))
 
 
 def _has_token(text: str, token: str) -> bool:
