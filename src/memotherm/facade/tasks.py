@@ -6,20 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol, Self
 
 from memotherm.errors import Forbidden, InvalidInput
 from memotherm.facade.correction import update
 from memotherm.facade.queries import LARGEST_PAGE, require_limit
 from memotherm.facade.view import View
-from memotherm.model import Memory
+from memotherm.model import Memory, Scope
 from memotherm.model.actions import Action
+from memotherm.model.results import Page
 from memotherm.text.phrases import sentences
 from memotherm.text.words import stemmed_words
 from memotherm.tiers.rules.properties import is_closed
-
-if TYPE_CHECKING:
-    from memotherm.memory import Memotherm
 
 #: The open tasks, and the rules, of which one may be meant by what is said.
 _MOST_OPEN = 200
@@ -40,7 +38,7 @@ class Tasks:
         require_limit(limit, LARGEST_PAGE)
         store, search = self._view.listing(kind="task", include_narrower=include_narrower)
         page = replace(search, limit=LARGEST_PAGE)
-        return [record.memory for record in store.find(page) if not is_closed(record.memory)][:limit]
+        return [record.memory for record in store.find(page) if is_open(record.memory)][:limit]
 
     def finish(self, memory_id: str, status: Literal["done", "cancelled"] = "done", why: str = "") -> Memory:
         """Close a task; `undo` opens it again.
@@ -60,7 +58,35 @@ class Tasks:
         return update(self._view, memory_id, None, {"metadata": metadata}, why=why or status, action=Action.FINISH)
 
 
-def apply_reports(mem: Memotherm, text: str, at: datetime) -> None:
+def is_open(memory: Memory) -> bool:
+    """Return whether the status of a memory does not say that it is done; without a status, nothing does."""
+    return not is_closed(memory)
+
+
+class Reported(Protocol):
+    """A memory, here or on a server."""
+
+    @property
+    def scope(self) -> Scope:
+        """The scope."""
+
+    def for_user(self) -> Self:
+        """Return the memory of the user in all projects."""
+
+    def tasks(self, limit: int = ...) -> list[Memory]:
+        """Return the open tasks."""
+
+    def finish(self, memory_id: str, status: Literal["done", "cancelled"] = ..., why: str = ...) -> Memory:
+        """Close a task."""
+
+    def find(self, *, limit: int = ..., kind: str) -> Page:
+        """List memories."""
+
+    def update(self, memory_id: str, *, why: str = ..., valid_until: datetime) -> Memory:
+        """Change a memory."""
+
+
+def apply_reports(mem: Reported, text: str, at: datetime) -> None:
     """Close the open tasks that a user reports as done or cancelled, and end the rules that the user takes back.
 
     Args:
@@ -89,7 +115,7 @@ def _apply(change: Callable[..., Memory], sentence: str) -> None:
         change()
 
 
-def _rules(mem: Memotherm) -> list[Memory]:
+def _rules(mem: Reported) -> list[Memory]:
     """Return the rules and preferences that hold."""
     found = (memory for kind in ("rule", "preference") for memory in mem.find(kind=kind, limit=_MOST_OPEN))
     return [memory for memory in found if memory.valid_until is None]
