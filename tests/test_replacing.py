@@ -95,15 +95,18 @@ def test_a_part_is_behind_its_successor_only_if_it_is_asked_for(mem: Memotherm, 
     assert next(iter(mem.recall("where do errors land?"))).memory.id == old
 
 
-def test_a_start_shows_a_changed_preference_behind_what_changed_it(mem: Memotherm, clock: FakeClock) -> None:
-    """What has changed it is no preference, and would not be there by itself."""
-    old = say(mem, clock, "I prefer the dark theme for the site")
+def test_a_start_has_no_preference_that_is_perhaps_outdated(mem: Memotherm, clock: FakeClock) -> None:
+    """What has changed it is a fact, which starts do not have: a prompt about it brings both."""
+    old = say(mem, clock, "I prefer the dark theme for the site. I like short functions.")
+    assert "dark theme" in mem.session("two").session_start().text
     new = say(mem, clock, "the site has the light theme now, the dark one is gone", session="two")
     assert (mem.get(old).kind, mem.get(new).kind) == ("preference", "fact")
-    assert mem.get(old).metadata["perhaps-outdated"] == {"": new}
-    start = mem.session("three").session_start()
-    assert start.text.index("light theme now") < start.text.index("perhaps outdated") < start.text.index("I prefer")
-    assert next(entry.reasons[0].code for entry in start.receipt.included if entry.id == new) == "replaces"
+    start = mem.session("three").session_start().text
+    assert "I like short functions" in start
+    assert "dark theme" not in start
+    assert "perhaps outdated" not in start
+    text = mem.context("which theme does the site have?").text
+    assert text.index("light theme now") < text.index("perhaps outdated") < text.index("dark theme")
 
 
 def test_a_hit_brings_what_replaces_a_part_that_was_not_asked_for(mem: Memotherm, clock: FakeClock) -> None:

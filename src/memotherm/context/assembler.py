@@ -226,9 +226,9 @@ class Assembler:
         candidates = [listed(record, "pinned", (record.no,)) for record in pinned]
         selection.limit_pinned(candidates, settings.max_pinned, request.now)
         current = [listed(record, "hot", (urgency(record.memory), record.no)) for record in hot]
-        find = functools.partial(self._store.get, request.spaces)
-        candidates += with_successors(in_order(standing, current), find, _MOST_HOT)
+        candidates += in_order(standing, current)
         if selection.ranking is not None:
+            find = functools.partial(self._store.get, request.spaces)
             candidates += with_successors(hits_of(selection.ranking), find, _MOST_SUCCEEDED)
         return self._chosen(candidates, request, selection, settings.context_min_confidence)
 

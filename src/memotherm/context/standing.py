@@ -15,6 +15,7 @@ from typing import NamedTuple
 from memotherm.context.forms import Candidate
 from memotherm.context.selection import invalidity
 from memotherm.model import Trust
+from memotherm.model.marks import PERHAPS_OUTDATED, doubtful_parts
 from memotherm.model.memory import PROFILE, SUMMARY
 from memotherm.model.reasons import Reason
 from memotherm.model.summary import shortened
@@ -24,7 +25,7 @@ from memotherm.storage.store import Store
 from memotherm.storage.values import Record, Search
 from memotherm.text.language import WORD_LISTS
 from memotherm.text.phrase_patterns import PhrasePattern
-from memotherm.text.phrases import asks_about_user, asks_for_rules, asks_for_tasks, is_question
+from memotherm.text.phrases import asks_about_user, asks_for_rules, asks_for_tasks, is_question, sentences
 from memotherm.text.relative_days import DAY_WORDS
 from memotherm.text.times import cut_spans
 from memotherm.text.words import content_words, plain_text, weighed_words
@@ -127,7 +128,8 @@ class StandingFinder:
         """
         found = [*self._newest("preference", past=past), *self._newest("fact", tags=(PROFILE,), past=past)]
         found.sort(key=lambda record: record.memory.updated_at, reverse=True)
-        held = (record for record in found if invalidity(record.memory, self._now) is None)
+        certain = filter(None, map(_without_doubtful, found))
+        held = (record for record in certain if invalidity(record.memory, self._now) is None)
         return [Standing(record, Reason(code="profile")) for record in islice(held, most)]
 
     def tasks(self, overdue_since: date = date.min) -> list[Standing]:
@@ -156,6 +158,20 @@ class StandingFinder:
 def _as_told(content: str) -> str:
     """Return the words of a memory that a summary tells."""
     return shortened(content.partition("\n")[0])
+
+
+def _without_doubtful(record: Record) -> Record | None:
+    """Return a memory without the sentences that are perhaps outdated; None if nothing is left.
+
+    Where nobody has asked, they would stand without what says otherwise, which is often a fact.
+    """
+    memory = record.memory
+    if not (doubtful := doubtful_parts(memory)):
+        return record
+    kept = [each for each in sentences(memory.content) if not any(part in each for part in doubtful)]
+    metadata = {name: value for name, value in memory.metadata.items() if name != PERHAPS_OUTDATED}
+    said = "".join(kept).strip()
+    return record._replace(memory=replace(memory, content=said, metadata=metadata)) if said else None
 
 
 def _without_told(record: Record, shown: Collection[str]) -> Record | None:
