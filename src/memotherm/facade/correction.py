@@ -8,15 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import InvalidInput, StaleWrite
-from memotherm.facade.endings import (
-    condition_here,
-    with_anchors,
-    written_condition,
-)
-from memotherm.facade.queries import (
-    LARGEST_PAGE,
-    require_limit,
-)
+from memotherm.facade.endings import condition_here, with_anchors, written_condition
+from memotherm.facade.queries import LARGEST_PAGE, require_limit
 from memotherm.facade.view import View
 from memotherm.model import Memory, Recall, Retention, Tier
 from memotherm.model.actions import Action

@@ -6,11 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from memotherm.errors import InvalidInput, MemothermError, NotFound
-from memotherm.facade.queries import (
-    LARGEST_PAGE,
-    cursor_number,
-    require_limit,
-)
+from memotherm.facade.queries import LARGEST_PAGE, cursor_number, require_limit
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Scope
 from memotherm.model.actions import Action

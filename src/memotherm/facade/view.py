@@ -12,12 +12,7 @@ from memotherm.context.assembler import Assembler, Request
 from memotherm.context.standing import StandingFinder
 from memotherm.context.values import Context
 from memotherm.errors import Forbidden, InvalidInput, NotFound, StoreError
-from memotherm.facade.endings import (
-    Endings,
-    with_branch,
-    with_checks,
-    with_package,
-)
+from memotherm.facade.endings import Endings, with_branch, with_checks, with_package
 from memotherm.facade.queries import (
     LARGEST_PAGE,
     Queries,
@@ -36,10 +31,7 @@ from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
 from memotherm.remember.authority import require_ids
-from memotherm.remember.draft import (
-    Draft,
-    checked_key,
-)
+from memotherm.remember.draft import Draft, checked_key
 from memotherm.remember.forgotten import require_allowed_texts
 from memotherm.storage.store import Store
 from memotherm.storage.values import ACTIVE_ONLY, EVERY_TIER, Cause, Identity, Record, Search

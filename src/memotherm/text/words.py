@@ -38,10 +38,10 @@ _WORD = lazy_pattern(
     "(?:[^\\W_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
     "\u0e31-\u0e4e\u0eb1-\u0ece\u102b-\u103e\u17b4-\u17d3])+"
 )
-#: Han, kana, Hangul, Thai, Lao, Khmer and Myanmar: no spaces between words.
 #: What stands around a word and is no part of it.
 _AROUND = ".,;:!?…\"'`()[]{}<>*“”‘’„«»、。，！？：；"
 _PUNCTUATION = lazy_pattern(r"[^\w\u0300-\u036f\u0900-\u0dff]+")
+#: Han, kana, Hangul, Thai, Lao, Khmer and Myanmar: no spaces between words.
 _UNSPACED = lazy_pattern(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
