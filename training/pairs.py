@@ -33,7 +33,7 @@ __all__ = ["main"]
 
 #: A piece has a vector of its own if it occurs so often in the texts.
 _LEAST_PIECES = 6
-_EPOCHS, _BATCH, _RATE, _RATE_OF_LAYERS, _SEED = 14, 256, 2e-3, 2e-4, 1
+_EPOCHS, _BATCH, _RATE, _RATE_OF_LAYERS, _SEED = 14, 256, 2e-3, 2e-4, 3
 _SMOOTHING, _ALONE = 0.05, 0.5
 #: In an epoch there are, for each newer line with its older one, so many other pairs of a group and of others.
 _OF_GROUPS, _OF_OTHERS = 1.2, 0.2

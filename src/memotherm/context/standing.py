@@ -161,12 +161,12 @@ def _as_told(content: str) -> str:
 
 
 def _without_doubtful(record: Record) -> Record | None:
-    """Return a memory without the sentences that are perhaps outdated; None if nothing is left.
+    """Return a preference without the sentences that are perhaps outdated; None if nothing is left.
 
-    Where nobody has asked, they would stand without what says otherwise, which is often a fact.
+    Where nobody has asked, they would stand without what says otherwise, which is often a fact. Who the user is stays.
     """
     memory = record.memory
-    if not (doubtful := doubtful_parts(memory)):
+    if memory.kind != "preference" or not (doubtful := doubtful_parts(memory)):
         return record
     kept = [each for each in sentences(memory.content) if not any(part in each for part in doubtful)]
     metadata = {name: value for name, value in memory.metadata.items() if name != PERHAPS_OUTDATED}

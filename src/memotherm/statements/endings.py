@@ -195,17 +195,22 @@ def _is_meant(said: _Report, task: _Task) -> bool:
 
 def _understood(sentence: str, tasks: Sequence[str]) -> int | None:
     """Return the place of the task that the network finds ended; None if it finds none, or two."""
-    likelihoods = {place: _end(tasks[place], sentence) for place in _nearest(sentence, tasks)}
+    language = latin_language(plain_text(sentence).split())
+    denied = phrases_in((language,), "negation").search(_plain(sentence)) is not None
+    likelihoods = {place: _end(tasks[place], sentence, denied=denied) for place in _nearest(sentence, tasks)}
     first, second = (*sorted(likelihoods, key=likelihoods.__getitem__, reverse=True)[:2], None, None)[:2]
     if first is None or likelihoods[first] < _ENDED or _has_other_number(sentence, tasks[first]):
         return None
     return None if second is not None and likelihoods[second] > _MARGIN * likelihoods[first] else first
 
 
-def _end(task: str, sentence: str) -> float:
-    """Return how likely a sentence ends a task."""
-    found = effect(task, sentence)
-    return found[Effect.DONE] + found[Effect.CANCELLED]
+def _end(task: str, sentence: str, *, denied: bool) -> float:
+    """Return how likely a sentence, or the clause that it begins with, ends a task; a denial may only cancel it."""
+    said = dict.fromkeys((sentence, next(clauses(sentence), sentence)))
+    return max(
+        found[Effect.CANCELLED] + (0 if denied else found[Effect.DONE])
+        for found in (effect(task, each) for each in said)
+    )
 
 
 def _nearest(sentence: str, tasks: Sequence[str]) -> Sequence[int]:
