@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,9 @@ def test_a_hit_brings_what_replaces_a_part_that_was_not_asked_for(mem: Memotherm
     text = mem.context("where do errors land?").text
     assert mem.get(old).metadata["perhaps-outdated"]
     assert text.index(mem.get(new).content) < text.index("perhaps outdated") < text.index("Sentry")
+    for hide in (partial(mem.move, tier="cold"), mem.forget, mem.purge):
+        hide(new)
+        assert "Kong" not in mem.context("where do errors land?").text
 
 
 def test_a_result_replaces_the_number_of_an_earlier_reply(mem: Memotherm, clock: FakeClock) -> None:

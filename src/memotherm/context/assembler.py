@@ -228,7 +228,7 @@ class Assembler:
         current = [listed(record, "hot", (urgency(record.memory), record.no)) for record in hot]
         candidates += in_order(standing, current)
         if selection.ranking is not None:
-            find = functools.partial(self._store.get, request.spaces)
+            find = functools.partial(self._found, request, selection.ranking.question.search.tiers)
             candidates += with_successors(hits_of(selection.ranking), find, _MOST_SUCCEEDED)
         return self._chosen(candidates, request, selection, settings.context_min_confidence)
 
@@ -241,6 +241,12 @@ class Assembler:
         if request.changed_since is not None:
             selection.mark_changed(request.changed_since)
         return selection
+
+    def _found(self, request: Request, tiers: Collection[Tier], memory_id: str) -> Record | None:
+        """Return a memory that a search of some tiers may find; None if it was hidden since, or is in another tier."""
+        record = self._store.get(request.spaces, memory_id)
+        found = record is not None and record.memory.tier in tiers and record.memory.visible_at(request.now)
+        return record if found else None
 
     def _hot(self, request: Request, selection: Selection) -> list[Record]:
         """Return the hot memories, most urgent first, then newest first."""
