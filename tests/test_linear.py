@@ -132,6 +132,7 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "text.claims.statement_of": lambda text: statement_of(text, 0),
     "statements.acts.likely": lambda text: likely(text, Act.RULE),
     "statements.replacing.concerns": lambda text: concerns({"port"}, text, text),
+    "statements.replacing.Turn.replaced_number": lambda text: Turn("CI went down to 6 minutes").replaced_number(text),
     "statements.replacing.Turn.replaced_part": lambda text: [
         Turn(text).replaced_part(text), Turn("no, the port is 5434").replaced_part(text, text)
     ],
@@ -157,6 +158,7 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
 _EXEMPT: Mapping[str, str] = {
     "history.reader.Session": "keeps the records of calls: actions, error_lines",
     "history.listing.files": "takes patterns of ours",
+    "remember.conflicts.conflicts_in": "takes ids; compares sentences of stored memories: statement_of",
     "history.listing.children": "takes a suffix of ours",
     "storage.candidates.Candidates.have": "compares words of a query with columns of numbers",
     "context.standing.StandingFinder": "asks for phrases in a query: asks_about_user; compares lines with a summary",

@@ -30,6 +30,8 @@ _MIN_SHARE = 0.5
 #: How likely the network must find that a task has ended, and that the sentence reports an end at all; another task
 #: that is almost as likely leaves it open which one is meant.
 _ENDED, _REPORTED, _MARGIN = 0.7, 0.1, 0.8
+#: How likely a sentence without a phrase takes a rule back.
+_REVOKED = 0.8
 #: How many tasks the network reads with a sentence: those that are nearest to it.
 _MOST_READ = 12
 #: The letters of the first or last part of a compound, and of the rest: "Steuer" for "Steuererklärung".
@@ -118,7 +120,7 @@ def taken_back(text: str, contents: Callable[[], Sequence[str]]) -> Iterator[tup
         contents: Returns the contents of the rules; called if a sentence takes one back.
     """
     ends = listed_pattern("rule_ends")
-    reports = [each for each in _said(text) if ends.search(_plain(each)) or likely(each, Act.REVOKE) > LIKELY]
+    reports = [each for each in _said(text) if ends.search(_plain(each)) or likely(each, Act.REVOKE) > _REVOKED]
     rules = list(contents()) if reports else []
     for sentence in reports:
         plain = _plain(sentence)
