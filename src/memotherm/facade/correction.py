@@ -17,7 +17,6 @@ from memotherm.model.clock import as_moment
 from memotherm.model.marks import ENDS
 from memotherm.model.results import Conflict, Selection
 from memotherm.recall.mentioned import ALIAS, ALIASES, mentioned
-from memotherm.remember.authority import outranks, require_visible
 from memotherm.remember.draft import (
     Draft,
     checked_key,
@@ -28,6 +27,7 @@ from memotherm.remember.draft import (
     expiry,
     lifetime_of,
 )
+from memotherm.remember.limits import outranks, require_visible
 from memotherm.text.content import digest, require_content, require_text
 from memotherm.text.mentions import tokens
 from memotherm.tiers.rules.retention import require_editable

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
 from typing import Any
 
 from memotherm.errors import Forbidden, InvalidInput, MemothermError, NotFound, StaleWrite
@@ -12,7 +11,10 @@ from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Tru
 from memotherm.model.actions import Action
 from memotherm.model.marks import ENDED_BY, ENDS, ends_of
 from memotherm.model.memory import placed_in
-from memotherm.remember.authority import (
+from memotherm.remember.forgotten import mark_forgotten, require_allowed
+from memotherm.remember.limits import (
+    Limits,
+    duplicate_of,
     require_authority,
     require_ids,
     require_own,
@@ -20,8 +22,6 @@ from memotherm.remember.authority import (
     require_visible,
     was_proposed,
 )
-from memotherm.remember.forgotten import mark_forgotten, require_allowed
-from memotherm.remember.limits import Limits
 from memotherm.remember.summaries import proposals_to_keep, remake, summaries_of
 from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes, changes_between
@@ -360,16 +360,6 @@ def _require_outside_notes(transaction: Transaction, record: Record) -> None:
         f"{record.memory.id} is part of {location.path} and has the scope of its notes: "
         "open the folder from the wider scope, or remember the text there"
     )
-
-
-def duplicate_of(
-    transaction: Transaction, space: int, memory: Memory, at: datetime, settings: Settings
-) -> Record | None:
-    """Return the visible memory of a space with the same content and kind; None for keyed memories."""
-    if memory.key is not None or not settings.duplicate_window_hours:
-        return None
-    since = at - timedelta(hours=settings.duplicate_window_hours)
-    return transaction.duplicate(space, memory.digest, memory.kind, at, since)
 
 
 def _duplicable(memory: Memory) -> tuple[object, ...]:
