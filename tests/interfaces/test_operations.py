@@ -28,10 +28,10 @@ from memotherm.aio import AsyncMemotherm
 from memotherm.cli.app import run
 from memotherm.mcp.results import concise
 from memotherm.mcp.server import build
-from memotherm.operations.arguments import read_arguments, write_arguments
 from memotherm.operations.codec import from_json, to_json
-from memotherm.operations.operation import Operation
+from memotherm.operations.operation import Operation, read_arguments
 from memotherm.operations.table import OPERATIONS
+from memotherm.remote.groups import write_arguments
 from memotherm.rest.app import application
 from memotherm.tiers.replay import Interval, Replay
 from tests.interfaces.served import serving

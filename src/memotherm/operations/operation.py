@@ -5,16 +5,18 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from memotherm.errors import InvalidInput, NotFound
-from memotherm.operations.parameters import Parameter, documented, parameters_of
+from memotherm.operations.parameters import Parameter, PolicyBody, documented, parameters_of
 
 if TYPE_CHECKING:
     from memotherm.memory import Memotherm
 
+Json = dict[str, Any]
 #: What a method belongs to: the memory, a session, notes, or what `mem.<owner>` is.
 Owner = Literal["memory", "session", "notes", "bulk", "inspect", "policies", "receipts", "store"]
 #: The classes of the facade: what they are, their modules, and what the names of their operations begin with.
@@ -199,3 +201,37 @@ class _Names(dict[str, Any]):
         if name not in self._HOMES:
             raise KeyError(name)
         return getattr(import_module(f"memotherm.{self._HOMES[name]}"), name)
+
+
+def read_arguments(operation: Operation, given: Mapping[str, Any]) -> Json:
+    """Return the arguments of the facade from those of a caller outside of Python; null means left out.
+
+    Parameters that Python does not have are among them, under their names in the table.
+    """
+    found = {}
+    for wire, value in given.items():
+        parameter = operation.by_wire[wire]
+        if value is not None or parameter.required:
+            found[parameter.name] = _read(parameter, value)
+    return found
+
+
+def _read(parameter: Parameter, value: Any) -> Any:  # noqa: ANN401 - any JSON
+    if parameter.wire == "ttl_minutes":
+        return value * 60
+    if parameter.type is PolicyBody:
+        return policy_of(value)
+    if parameter.type is datetime and isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidInput(f"{parameter.wire} is a time such as 2026-01-31T12:00:00Z, not {value[:50]!r}") from None
+    return value
+
+
+def policy_of(body: Mapping[str, str | None]) -> Any:  # noqa: ANN401 - a policy, which most processes do not load
+    """Return the policy of a text, or the one of a name; a text can extend only those that come with the package."""
+    from memotherm.tiers.policy import load, loads
+
+    name = body.get("name")
+    return loads(body.get("text") or "") if name is None else load(name)

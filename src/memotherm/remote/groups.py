@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import Enum
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -17,11 +19,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk
 from memotherm.facade.inspection import Inspection, Receipts
+from memotherm.model import Memory, Priority
+from memotherm.model.clock import as_duration
 from memotherm.model.results import Adoption, Compaction, SessionStatus
 from memotherm.notes.notes import Notes
-from memotherm.operations.arguments import policy_body, write_arguments
 from memotherm.operations.codec import from_json
 from memotherm.operations.operation import Operation
+from memotherm.operations.parameters import Parameter, PolicyBody
 from memotherm.operations.table import OPERATIONS, operations_of
 from memotherm.session import Session
 from memotherm.text.redaction import redactor
@@ -247,3 +251,72 @@ class RemoteSession(Session["RemoteMemotherm"]):
             prompt=flush.prompt.replace(flush.file, file),
             system=flush.system.replace(flush.file, file),
         )
+
+
+# Arguments
+
+
+def write_arguments(operation: Operation, arguments: Mapping[str, Any]) -> Json:
+    """Return arguments of the facade as the server takes them, without those that are None."""
+    found = {}
+    for parameter in operation.parameters:
+        value = arguments.get(parameter.name)
+        if value is not None:
+            found[parameter.wire] = _written(parameter, value)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _written(parameter: Parameter, value: Any) -> Any:  # noqa: ANN401 - any argument
+    if parameter.wire == "ttl_minutes":
+        return as_duration(value) / timedelta(minutes=1)
+    if parameter.type is PolicyBody:
+        return policy_body(value)
+    if parameter.name == "priority" and isinstance(value, int):
+        return str(Priority.of(value))
+    if parameter.name == "prefix":
+        return value or None
+    if parameter.name == "memories" and parameter.multiple:
+        return [_written_draft(draft) for draft in value]
+    if parameter.multiple and isinstance(value, str):
+        return [value]
+    return _plain(value)
+
+
+def _written_draft(draft: Mapping[str, Any]) -> Json:
+    """Return a memory to store; names that are no parameters are left to the server to refuse."""
+    remember = OPERATIONS["remember"]
+    ours = {parameter.name for parameter in remember.parameters}
+    unknown = {name: _plain(value) for name, value in draft.items() if name not in ours}
+    return write_arguments(remember, draft) | unknown
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any argument
+    if isinstance(value, Enum):
+        return str(value)
+    if isinstance(value, Memory):
+        return value.id
+    if isinstance(value, datetime):
+        if value.utcoffset() is None:
+            raise InvalidInput(f"{value!r} has no time zone: write datetime(2026, 1, 31, tzinfo=UTC)")
+        return value.isoformat()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, str | int | float) or value is None:
+        return value
+    if hasattr(value, "recall_id"):
+        if value.recall_id is None:
+            raise InvalidInput("that recall is not in the recall log: set recall_log to text, and leave track on")
+        return value.recall_id
+    return [_plain(part) for part in value]
+
+
+def policy_body(policy: Any) -> Json:  # noqa: ANN401 - a policy, the path of its file, or a name
+    """Return a policy as the server takes it: the name of one of the package, or a text."""
+    from memotherm.tiers.policy import PRESETS, Policy, load
+
+    loaded = policy if isinstance(policy, Policy) else load(policy)
+    if loaded.name in PRESETS and loaded == load(loaded.name):
+        return {"name": loaded.name}
+    return {"text": loaded.text}

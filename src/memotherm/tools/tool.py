@@ -14,9 +14,8 @@ from typing import Any, get_origin
 from memotherm.memory import Memotherm
 from memotherm.model import Memory, Priority
 from memotherm.model.names import renamed
-from memotherm.operations.arguments import read_arguments
 from memotherm.operations.codec import fields_of
-from memotherm.operations.operation import Operation
+from memotherm.operations.operation import Operation, read_arguments
 from memotherm.operations.operation import Tool as Declared
 from memotherm.operations.parameters import WIRES, Parameter, without_none
 from memotherm.settings.sources import snake_case

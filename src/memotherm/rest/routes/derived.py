@@ -17,9 +17,8 @@ from starlette.exceptions import HTTPException
 from memotherm import Memotherm
 from memotherm.errors import ContentTooLarge, InvalidInput
 from memotherm.model import Memory
-from memotherm.operations.arguments import read_arguments
 from memotherm.operations.codec import schema
-from memotherm.operations.operation import Operation
+from memotherm.operations.operation import Operation, read_arguments
 from memotherm.rest.dependencies import ABSENT, ETAG, OuterMemory, View, WholeStore, in_session
 from memotherm.rest.idempotency import Answer, once
 from memotherm.rest.problems import PROBLEMS

@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 from memotherm.errors import NotFound
 from memotherm.model import Memory, Retention
 from memotherm.model.receipts import KeptEntry
-from memotherm.operations.arguments import read_arguments
 from memotherm.operations.codec import to_json
+from memotherm.operations.operation import read_arguments
 from memotherm.operations.table import OPERATIONS
 from memotherm.rest.dependencies import in_session
 from memotherm.rest.routes.derived import Act, Call, With, perform

@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, PolicyError
 from memotherm.model import Memory, Recall, Retention, Tier
-from memotherm.operations.arguments import policy_of
 from memotherm.operations.codec import schema, to_json
+from memotherm.operations.operation import policy_of
 from memotherm.operations.table import OPERATIONS
 from memotherm.rest.dependencies import OuterMemory, View, WholeStore, in_session
 from memotherm.rest.idempotency import Answer, once
