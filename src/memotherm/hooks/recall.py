@@ -112,7 +112,7 @@ def _flush_due(event: HookEvent, session: Session[Memotherm], settings: Settings
 
 def _with_flush(text: str, event: HookEvent, settings: Settings) -> str:
     from memotherm.model.clock import system_clock
-    from memotherm.tools.prompts import flush_prompt
+    from memotherm.notes.flush import flush_prompt
 
     prompt = flush_prompt(settings, system_clock(), beside_answer=True)
     return "\n\n".join(filter(None, [truncated(text, event.host.max_chars - len(prompt) - 2), prompt]))

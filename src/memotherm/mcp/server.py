@@ -35,9 +35,9 @@ from memotherm.hooks.tools import AGENTS
 from memotherm.mcp.results import bounded, concise, encoded
 from memotherm.model import Memory
 from memotherm.model.clock import system_clock
+from memotherm.notes.flush import flush_prompt
 from memotherm.text.content import title
 from memotherm.tools import TOOLS, Parameter, Tool
-from memotherm.tools.prompts import flush_prompt
 
 Json = dict[str, Any]
 

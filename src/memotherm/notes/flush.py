@@ -1,20 +1,20 @@
 """The memory flush before the host compacts its context: when it is due, and its prompts.
 
-The agent writes the file with its own tools. The functions are pure; the store records which cycle of a
-session was flushed.
+The agent writes the file with its own tools. The store records which cycle of a session was flushed.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
+from pathlib import Path
 
 from memotherm.model.value import Value
-from memotherm.notes.placement import CURATED
+from memotherm.notes.placement import CURATED, local_day
 from memotherm.settings import Settings
 
-__all__ = ["Flush", "flush_for", "is_due", "is_silent", "may_become_silent", "saving_to", "threshold"]
+__all__ = ["Flush", "flush_for", "flush_prompt", "is_due", "is_silent", "may_become_silent", "saving_to", "threshold"]
 
 #: Tokens at the end of the context window that the host reserves for its answer.
 RESERVE_TOKENS = 20_000
@@ -106,3 +106,32 @@ def _has_token(text: str, token: str) -> bool:
         re.match(rf"{word}(?=$|\W)", text, re.IGNORECASE) is not None
         or re.search(rf"(?:^|\W){word}\W*$", text, re.IGNORECASE) is not None
     )
+
+
+#: The prompt for an agent that has the tools.
+_STORE = (
+    "Save what should outlive it (decisions, facts, preferences, open tasks) with store_memory, one fact per call; "
+    "do not repeat what memory_recall already finds."
+)
+_NEAR = "This conversation will soon be compacted."
+_SILENT = "If there is nothing to save, reply with {token}."
+_BESIDE = "Answer the user in full, as always; save beside that, without a word about it in the answer."
+
+
+def flush_prompt(settings: Settings, now: datetime, *, beside_answer: bool = False) -> str:
+    """Return the prompt of a flush: to the note of the day in `notes_root`, or with store_memory if it has none.
+
+    In a turn of the user, `beside_answer` keeps the answer: an agent that replied with the silent token would give
+    the user nothing else.
+    """
+    # The hook of a prompt that is no flush reads no notes.
+    from memotherm.notes.edits import writable
+    from memotherm.notes.files import Layout
+
+    root = settings.notes_root
+    if root and writable(Path(root).expanduser()):
+        layout = Layout(root)
+        saving = f"{saving_to(layout.day(local_day(now, settings)))} The paths are relative to {layout.root}."
+    else:
+        saving = _STORE
+    return " ".join((_NEAR, saving, _BESIDE if beside_answer else _SILENT.format(token=settings.silent_token)))

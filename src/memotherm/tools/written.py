@@ -6,7 +6,7 @@ Parameters have the names that hosts know (`sessionId`, `includeCold`, `type`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.memory import Memotherm
@@ -17,8 +17,8 @@ from memotherm.operations.forms import with_item_names
 from memotherm.statements.kinds import Kind, classified
 from memotherm.text.content import first_characters
 from memotherm.tools.results import metrics_json, placement_warnings, skipped
-from memotherm.tools.tool import Json
 
+Json = dict[str, Any]
 ChatType = Literal["direct", "group", "channel"]
 
 _ALL_TIERS = tuple(Tier)
