@@ -95,8 +95,10 @@ CALLS: Mapping[str, Json] = {
     "notes_curate": {"path": "memory/2026-01-26.md", "dry_run": True},
     "policy_lint": {"policy": POLICY},
     "policy_diff": {"first": {"name": "builtin"}, "second": POLICY},
+    "policy_replay": {"policies": [{"name": "builtin"}, POLICY]},
     "policy_adopt": {"policy": POLICY},
     "erase": {"confirm": "user=ana"},
+    "get_by_key": {"key": "zoo/otter"},
 }
 #: The command of an operation, with the arguments of `CALLS`.
 COMMANDS: Mapping[str, str] = {
@@ -115,6 +117,7 @@ COMMANDS: Mapping[str, str] = {
     "tasks": "tasks --limit 50",
     "finish": "tasks --done {memory_id}",
     "get": "get {memory_id}",
+    "get_by_key": "get --key zoo/otter",
     "keys": "list --keys --prefix zoo/",
     "update": "update {memory_id} --content 'the otter lives in Rome' --why moved",
     "move": "move {memory_id} cold --why done",
@@ -151,6 +154,7 @@ COMMANDS: Mapping[str, str] = {
     "undo_many": "undo 1 2 --run",
     "policy_lint": "policy lint research --on-store",
     "policy_diff": "policy diff builtin research",
+    "policy_replay": "policy replay builtin research",
     "policy_rollback": "policy rollback --yes",
     "status": "status",
     "scopes": "scopes",
@@ -180,6 +184,7 @@ BEFORE: Mapping[str, Callable[[Memotherm, str], object]] = {
     "feedback": lambda mem, _: mem.recall("otter"),
     "conflicts": lambda mem, _: mem.remember("the otter lives in Rome"),
     "decide": lambda mem, _: mem.remember("the otter lives in Rome"),
+    "policy_replay": lambda mem, _: mem.recall("otter"),
     "policy_rollback": lambda mem, _: mem.policies.adopt("research"),
 }
 

@@ -74,6 +74,8 @@ class Operation:
     creates: bool = False
     #: Whether a request that is repeated with its Idempotency-Key may be carried out again.
     repeatable: bool = False
+    #: How long a client waits for the answer, if that is longer than usual.
+    seconds: float | None = None
     #: When a valid request can be refused because of what is stored: always, or if one of these parameters is given.
     conflicts: bool | tuple[str, ...] = False
     #: The member of the JSON that a result which is not an object is in.
@@ -221,6 +223,8 @@ def _read(parameter: Parameter, value: Any) -> Any:  # noqa: ANN401 - any JSON
         return value * 60
     if parameter.type is PolicyBody:
         return policy_of(value)
+    if parameter.name == "policies":
+        return [policy_of(each) for each in value]
     if parameter.type is datetime and isinstance(value, str):
         try:
             return datetime.fromisoformat(value)

@@ -225,6 +225,7 @@ WIRES: Mapping[str, Parameter] = {
     "include_narrower": _wire(bool, help="Everything at and below the scope, instead of what it can see."),
     "first": _wire(PolicyBody, help="The policy to compare with; the one in force if left out."),
     "second": _wire(PolicyBody, help="The text of a policy, or the name of one that comes with the package."),
+    "policies": _wire(list[PolicyBody], selects=True, min_length=1, max_length=10, help="Each has its own name."),
     "policy": _wire(PolicyBody, help="The text of a policy, or the name of one that comes with the package."),
     # Not of the facade: what only callers outside of Python give.
     "session": _wire(

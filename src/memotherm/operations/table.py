@@ -126,6 +126,10 @@ _TABLE = (
     _read("Memotherm.kinds", "memories", "POST /memories:kinds", result="kinds", examples=({"tier": "warm"},)),
     _read("Memotherm.get", "memories", "GET /memories/{memory_id}", left_out=("key",), more=("hidden",), limits=_BY_ID),
     _read(
+        "Memotherm.get", "search", "GET /memories:key", id="get_by_key", left_out=("memory_id", "include_narrower"),
+        limits={"key": {"required": True}},
+    ),
+    _read(
         "Inspection.keys", "memories", "GET /memories:keys", result="keys",
         tool=Tool(
             name="memory_list_keys", title="List keys", parameters=f"prefix depth after {_OF_SESSION}",
@@ -364,6 +368,10 @@ _TABLE = (
     # Policies
     _policy("Policies.lint", "POST /policy/lint", result="findings"),
     _policy("Policies.diff", "POST /policy/diff", result="differences", limits={"first": {"required": False}}),
+    _read(
+        "Policies.replay", "policies", "POST /policy/replay", left_out=("progress",), seconds=1800.0,
+        limits={"limit": {"ge": 1, "le": 100}},
+    ),
     _policy("Policies.adopt", "POST /policy/adopt", writes=True),
     _policy("Policies.rollback", "POST /policy/rollback", writes=True),
     # The store

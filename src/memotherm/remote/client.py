@@ -215,7 +215,7 @@ class RemoteMemotherm(Memotherm):
         if operation.result_type is Context:
             arguments = {**arguments, "memories": True}
         try:
-            return self._send(operation.route, arguments)
+            return self._send(operation.route, arguments, operation.seconds)
         except StoreUnavailable as error:
             if operation.name != "capture":
                 raise
@@ -289,7 +289,7 @@ class RemoteMemotherm(Memotherm):
         if (memory_id is None) == (key is None):
             raise InvalidInput("get takes either the id of a memory or a key")
         if key is not None:
-            return from_json(Memory, self._send("GET /memories:key", {"key": key}))
+            return from_json(Memory, self._call(OPERATIONS["get_by_key"], {"key": key}))
         arguments = {"memory_id": memory_id, "hidden": True, "include_narrower": include_narrower}
         return from_json(Memory, self._call(OPERATIONS["get"], arguments))
 

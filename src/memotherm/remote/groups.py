@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -29,10 +29,8 @@ from memotherm.operations.parameters import Parameter, PolicyBody
 from memotherm.operations.table import OPERATIONS, operations_of
 from memotherm.session import Session
 from memotherm.text.redaction import redactor
-from memotherm.tiers.policies import Policies, PolicySource
+from memotherm.tiers.policies import Policies
 from memotherm.tiers.policy import Policy, unpacked
-from memotherm.tiers.replay import Replay
-from memotherm.vectors.vectorizer import Progress
 
 if TYPE_CHECKING:
     from memotherm.notes.flush import Flush
@@ -98,9 +96,6 @@ def result_of(operation: Operation, found: dict[str, Any]) -> Any:  # noqa: ANN4
 
 
 Json = dict[str, Any]
-
-#: How long a replay may take.
-_REPLAY_SECONDS = 1800.0
 
 
 class _Group:
@@ -175,23 +170,6 @@ class RemotePolicies(_Group, Policies):
     def history(self) -> list[Adoption]:
         """Return which policies were adopted and rolled back, in order."""
         return from_json(list[Adoption], self._shown()["adoptions"])
-
-    def replay(
-        self,
-        policies: Sequence[PolicySource],
-        since: datetime | str | None = None,
-        limit: int = 10,
-        progress: Progress | None = None,  # noqa: ARG002 - the server has none
-    ) -> Replay:
-        """Return what policies would have done with the past of these memories, without the final tiers.
-
-        The server does not tell how far it is.
-        """
-        if not policies:
-            raise InvalidInput("name at least one policy to replay, such as builtin")
-        moment = since.isoformat() if isinstance(since, datetime) else since
-        body = {"policies": [policy_body(policy) for policy in policies], "since": moment, "limit": limit}
-        return from_json(Replay, self._memory._send("POST /policy/replay", body, _REPLAY_SECONDS))
 
 
 @with_verbs("session")
@@ -271,6 +249,8 @@ def _written(parameter: Parameter, value: Any) -> Any:  # noqa: ANN401 - any arg
         return as_duration(value) / timedelta(minutes=1)
     if parameter.type is PolicyBody:
         return policy_body(value)
+    if parameter.name == "policies":
+        return [policy_body(each) for each in value]
     if parameter.name == "priority" and isinstance(value, int):
         return str(Priority.of(value))
     if parameter.name == "prefix":

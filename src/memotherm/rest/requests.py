@@ -201,6 +201,8 @@ def field_type(parameter: Parameter) -> Any:  # noqa: ANN401 - a type hint
         return Annotated[list[draft], Field(fail_fast=True, **limits)]
     if parameter.type is PolicyBody:
         return PolicyRequest
+    if parameter.name == "policies":
+        return Annotated[list[PolicyRequest], Field(**limits)]
     if parameter.type is int:
         return Annotated[int, Field(**limits), BeforeValidator(_integer)]
     if parameter.type is datetime:

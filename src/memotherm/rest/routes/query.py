@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from starlette.exceptions import HTTPException
 
 from memotherm import Memotherm
 from memotherm.errors import InvalidInput, PolicyError
-from memotherm.model import Memory, Recall, Retention, Tier
+from memotherm.model import Recall, Retention, Tier
 from memotherm.operations.codec import schema, to_json
 from memotherm.operations.operation import policy_of
 from memotherm.operations.table import OPERATIONS
 from memotherm.rest.dependencies import OuterMemory, View, WholeStore, in_session
 from memotherm.rest.idempotency import Answer, once
 from memotherm.rest.requests import PolicyRequest, RequestBody, absent, field_type, path_parameter
-from memotherm.rest.routes.derived import SCHEMAS, described, etag, object_schema
+from memotherm.rest.routes.derived import SCHEMAS, described, object_schema
 from memotherm.tiers.policy import Finding
-from memotherm.tiers.replay import Replay
 from memotherm.tools.results import policy_json
 
 Json = dict[str, Any]
@@ -39,7 +38,6 @@ _OneOrMore: Any = Annotated[
     BeforeValidator(lambda value: [value] if isinstance(value, str) else value, json_schema_input_type=str | _Sources),
 ]
 _Session: Any = field_type(_recall["session"])
-_Key: Any = field_type(OPERATIONS["remember"].by_wire["key"])
 SessionId: Any = path_parameter(OPERATIONS["session_status"].by_wire["session_id"])
 _Tier: Any = field_type(OPERATIONS["find"].by_wire["tier"])
 _LIMIT = 10
@@ -140,15 +138,6 @@ def _require_within(view: Memotherm, scope: Mapping[str, str]) -> None:
         raise HTTPException(409, str(exc)) from exc
 
 
-@described(router, "GET /memories:key", "get_by_key", "search", schema(Memory, SCHEMAS))
-def get_by_key(view: View, key: Annotated[_Key, Query()], response: Response) -> Json:
-    """Return the active memory with a key; of several visible scopes, the narrowest wins."""
-    memory = view.get(key=key)
-    response.headers["etag"] = etag(memory)
-    found: Json = to_json(memory)
-    return found
-
-
 @described(router, "POST /sessions/{session_id}", "session_begin", "sessions", status=204)
 def session_begin(outer: OuterMemory, session_id: SessionId, request: Request) -> Response:
     """Begin a session, or continue it."""
@@ -174,14 +163,6 @@ _POLICY = object_schema(
 )  # fmt: skip
 _FINDINGS = object_schema("Findings", "All that lint found.", findings=list[Finding])
 _TESTS = object_schema("TestResults", "The results of the tests of a policy.", tests=list[Json], failed=int)
-
-
-class ReplayRequest(RequestBody):
-    """The policies to replay, each under a name of its own."""
-
-    policies: list[PolicyRequest] = Field(min_length=1, max_length=10)
-    since: str | None = Field(None, max_length=100, description="When the period begins, or how long ago: `90d`.")
-    limit: int = Field(10, ge=1, le=100, description="How many of the best hits of a question it demands at most.")
 
 
 @described(router, "GET /policy", "policy_show", "policies", _POLICY)
@@ -216,11 +197,3 @@ def test(mem: WholeStore, body: PolicyRequest) -> Json:  # noqa: ARG001 - it che
     """Run the tests of a policy."""
     results = policy_of(body.model_dump()).test()
     return {"tests": to_json(results), "failed": sum(not result.passed for result in results)}
-
-
-@described(router, "POST /policy/replay", "policy_replay", "policies", schema(Replay, SCHEMAS))
-def replay(view: View, body: ReplayRequest) -> Json:
-    """Replay the past of the scope under some policies, and return the report; nothing is changed."""
-    policies = [policy_of(policy.model_dump()) for policy in body.policies]
-    report: Json = to_json(view.policies.replay(policies, body.since, body.limit))
-    return report
