@@ -29,7 +29,7 @@ def queried(mem: Memotherm, body: Mapping[str, Any]) -> Any:
     """Return the answer of `POST /memory/query`; a body that it refuses raises `InvalidInput`."""
     from pydantic import ValidationError
 
-    from memotherm.rest.routes.query import QueryRequest, query
+    from memotherm.rest.routes import QueryRequest, query
 
     try:
         return query(mem, QueryRequest.model_validate(body))

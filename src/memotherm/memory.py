@@ -439,13 +439,11 @@ class Memotherm(Correction, Tasks):
     # Reading
 
     def get(self, memory_id: str | None = None, *, key: str | None = None, include_narrower: bool = False) -> Memory:
-        """Return a memory by its id, archived and deleted ones included, unless it was purged.
+        """Return a memory by its id, archived and deleted ones included, or the active one that has a key.
 
-        A context names a memory that it has shortened by `#` and its number; that is accepted as well.
-
-        With a key instead, return the active memory that has it; of several visible scopes, the narrowest wins.
-        It counts as a use. With `include_narrower`, look for an id at and below this scope, instead of in what is
-        visible from it; that does not count.
+        Instead of the id, `#` and a number are accepted, by which a context names a memory that it has shortened. Of
+        several visible scopes that have the key, the narrowest wins. It counts as a use. With `include_narrower`, look
+        for an id at and below this scope, instead of in what is visible from it; that does not count.
         """
         return self._view.get(memory_id, key, include_narrower=include_narrower)
 

@@ -25,12 +25,12 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memotherm import Memotherm, __version__, dashboard
 from memotherm.errors import MemothermError
-from memotherm.rest.logins import Logins
+from memotherm.rest.dependencies import Logins
+from memotherm.rest.derived import SCHEMAS, SlowWork
 from memotherm.rest.middleware import App, Checked, Checks, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import PROBLEM_SCHEMA, error_response, problem_response
-from memotherm.rest.routes import SCHEMAS, router
-from memotherm.rest.routes.derived import SlowWork
+from memotherm.rest.routes import router
 from memotherm.rest.turns import Turns
 
 _log = logging.getLogger("memotherm.rest")

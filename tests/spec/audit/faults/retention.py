@@ -115,9 +115,7 @@ FAULTS: Mapping[str, Fault] = {
     "M22": stored(expires_at=None),
     "M23": calling("memotherm.facade.view:View.cause", why=""),
     "M24": returning("memotherm.storage.recall_log:count_uses", None),
-    "M25": instead(
-        "memotherm.rest.routes.query:QueryRequest.filter", lambda original: lambda self, name: vars(self)[name]
-    ),
+    "M25": instead("memotherm.rest.routes:QueryRequest.filter", lambda original: lambda self, name: vars(self)[name]),
     "M26": instead(_RETAIN, _keeping(Retention.ACTIVE)),
     "M27": returning("memotherm.storage.tombstones:Tombstones.find", {}),
     "M28": settings(duplicate_window_hours=0),
