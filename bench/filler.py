@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memotherm.embed.local import FILLER_WEIGHTS, features
-from memotherm.remember.capture import FILLER_ODDS
+from memotherm.facade.capture import FILLER_ODDS
 from memotherm.text.phrases import clauses
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ import pytest
 from memotherm import Memotherm, Settings
 from memotherm.context.forms import QueryFocus
 from memotherm.errors import InvalidInput, MemothermError
+from memotherm.facade.capture import prepared
 from memotherm.history.reader import actions, element, typed, without_elements
 from memotherm.history.sources.codex_calls import command_of, has_failed
 from memotherm.hooks.calls import tool_call
@@ -37,7 +38,6 @@ from memotherm.notes.flush import Flush
 from memotherm.notes.imports.entries import pieces
 from memotherm.notes.search import excerpt
 from memotherm.recall.selecting import select
-from memotherm.remember.capture import prepared
 from memotherm.remember.draft import draft_of
 from memotherm.statements.acts import Act, likely
 from memotherm.statements.endings import ended, taken_back
@@ -149,7 +149,7 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "notes.search.excerpt": lambda text: excerpt("notes.md", text.split("\n"), 1, None),
     "notes.imports.entries.pieces": lambda text: list(pieces(text, kind="fact")),
     "recall.selecting.select": _selected,
-    "remember.capture.prepared": lambda text: prepared(text, {"a": text}, None, Settings()),
+    "facade.capture.prepared": lambda text: prepared(text, {"a": text}, None, Settings()),
     "remember.draft.draft_of": lambda text: draft_of({"content": text}),
     "text.content.require_text": lambda text: require_text(text, "content", 1_000_000),
     "text.redaction.Redactor.redact_values": lambda text: Redactor().redact_values({"a": [text]}),
@@ -187,7 +187,7 @@ _EXEMPT: Mapping[str, str] = {
     "recall.evidence": "compares words of a query with columns of numbers: recall",
     "recall.feedback.FeedbackLog": "needs a store: feedback",
     "recall.mentioned": "needs a store: select",
-    "remember.capture.repeated": "needs a store: capture",
+    "facade.capture.repeated": "needs a store: capture",
     "remember.changes": "needs a store: update and amend",
     "remember.conflicts.supersede": "takes ids",
     "remember.superseding.mark_doubtful": "needs a store: capture",

@@ -18,7 +18,7 @@ import memotherm
 from memotherm import Memotherm
 from memotherm.cli.app import run
 from memotherm.errors import Forbidden, InvalidInput
-from memotherm.facade.tasks import apply_reports
+from memotherm.facade.capture import apply_reports
 from memotherm.hooks.capture import process_spool
 from memotherm.hooks.spool import Spool
 from memotherm.rest.app import application

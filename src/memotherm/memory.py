@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput
-from memotherm.facade.bulk import Bulk
+from memotherm.facade.bulk import Bulk, event_page, undo_event
 from memotherm.facade.correction import Correction, update
 from memotherm.facade.endings import Endings, renewed_anchors
 from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.facade.services import Services
-from memotherm.facade.tasks import Tasks, apply_reports
-from memotherm.facade.undoing import event_page, undo_event
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
@@ -53,7 +51,7 @@ if TYPE_CHECKING:
     from memotherm.tiers.policies import Policies
 
 
-class Memotherm(Correction, Tasks):
+class Memotherm(Correction):
     """An agent's memory: one store, seen from one scope."""
 
     def __init__(
@@ -312,7 +310,7 @@ class Memotherm(Correction, Tasks):
             at: When it was said, if not now: a datetime, an ISO time, or "5m" (ago).
         """
         # A process that recalls loads nothing of what reads statements.
-        from memotherm.facade.capture import capture
+        from memotherm.facade.capture import apply_reports, capture
 
         draft = Draft(content=content, kind=kind or "message", tags=tags, metadata=metadata, source=source)
         report = partial(apply_reports, self, at=self._view.now()) if kind is None else None

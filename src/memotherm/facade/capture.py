@@ -1,4 +1,7 @@
-"""Capture: what a text of a conversation is stored as, and which older memories it replaces a part of."""
+"""Capture: whether a text of a conversation is stored, as what, and what it does to older memories.
+
+It may replace a part of one, close a task, or take a rule back.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,121 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memotherm.embed.local import filler_odds
+from memotherm.errors import Forbidden
 from memotherm.facade.endings import with_heard_condition
-from memotherm.model import Memory, Tier
+from memotherm.model import Memory, Scope, Tier
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
 from memotherm.model.memory import SUMMARY
 from memotherm.model.results import Captured
-from memotherm.remember.capture import is_by_user, prepared, repeated
-from memotherm.remember.draft import Draft
+from memotherm.remember.draft import Draft, checked_metadata, is_by_user
+from memotherm.settings import Settings
 from memotherm.settings.paths import is_excluded
-from memotherm.statements.kinds import classified, holds_until
+from memotherm.statements.endings import ended, taken_back
+from memotherm.statements.kinds import classified, holds_until, kind_of
 from memotherm.statements.replacing import Turn, values_of
+from memotherm.storage.store import Store
+from memotherm.storage.values import Search
 from memotherm.text.claims import MOST_CHARS
+from memotherm.text.content import pluralize, without_blocks
+from memotherm.text.language import WORD_LISTS
+from memotherm.text.phrases import clauses, filler_reason, has_name, is_filler, is_question, sentences, specifics
+from memotherm.text.redaction import MARK, redactor
 from memotherm.text.relative_days import due_day
+from memotherm.text.words import query_words, stemmed_words
 
 if TYPE_CHECKING:
     from memotherm.facade.view import View
     from memotherm.recall.recaller import Found
+
+#: Clauses with more than these odds are filler, in texts up to this length. `python -m bench.filler` shows how often
+#: that is wrong.
+FILLER_ODDS = 1.0
+_MAX_FILLER_CHARS = 80
+#: How many memories are compared to find one that says the same, and by how many words they are searched for.
+_COMPARED = 20
+_SEARCHED_WORDS = 5
+#: Words that change nothing.
+_ARTICLES = frozenset(WORD_LISTS["other"]["articles"].split())
+
+
+class Prepared(NamedTuple):
+    """A text to store."""
+
+    text: Any
+    metadata: Mapping[str, Any] | None
+    #: The outcome; its status is skipped if the text is not to be stored.
+    result: Captured
+
+
+def prepared(content: object, metadata: Mapping[str, Any] | None, project: str | None, settings: Settings) -> Prepared:
+    """Return a text without recalled blocks and without secrets, and whether to store it.
+
+    Other types are returned unchanged, for `remember` to refuse.
+    """
+    if not isinstance(content, str):
+        return Prepared(content, metadata, Captured(status="stored"))
+    # Its nesting is limited before anything walks through it.
+    checked = None if metadata is None else checked_metadata(metadata)
+    text = without_blocks(content)
+    removed = len(content) - len(text)
+    secrets = redactor(settings)
+    (text, kept), redacted = secrets.redact_values([text, checked])
+    done = [f"{removed} characters of recalled memories were removed"] if removed else []
+    if redacted:
+        done.append(f"{pluralize(redacted, 'secret')} replaced by {MARK}")
+    reason = _reason_to_skip(text, project, settings, removed=bool(removed), redacted=bool(redacted))
+    if not reason and _is_filler(text, by_user=is_by_user(metadata)):
+        reason = "nothing but filler words"
+    why = reason if reason.startswith("nothing but") else "; ".join(filter(None, [reason, *done]))
+    status = "skipped" if reason else "stored"
+    return Prepared(text, kept, Captured(status=status, why=why, removed_chars=removed, redacted=redacted))
+
+
+def _reason_to_skip(text: str, project: str | None, settings: Settings, *, removed: bool, redacted: bool) -> str:
+    """Return why a text is not stored; empty if it is."""
+    if is_excluded(settings.capture_exclude, project):
+        return "the setting capture_exclude names this project"
+    if removed and not text.strip():
+        return "nothing but recalled memories"
+    if redacted and not text.replace(MARK, "").strip():
+        return "nothing but secrets"
+    return filler_reason(text)
+
+
+def _is_filler(text: str, *, by_user: bool) -> bool:
+    """Return whether each clause of a short text is likely to say nothing lasting.
+
+    Numbers, code, paths and questions always say something; so do names and what marks a preference, decision or task,
+    unless an assistant says it: assistants greet by name.
+    """
+    if len(text) > _MAX_FILLER_CHARS or specifics(text) or any(map(is_question, sentences(text))):
+        return False
+    if by_user and (has_name(text) or kind_of(text)):
+        return False
+    return all(is_filler(clause) or filler_odds(clause) > FILLER_ODDS for clause in clauses(text))
+
+
+def repeated(store: Store, scope: Scope, text: str, now: datetime) -> Memory | None:
+    """Return the memory of a scope that has the same words in the same order, whatever their case and inflection."""
+    wanted = _said(text)
+    # Numbers and long words are rare.
+    words = sorted(query_words(text), key=lambda word: (word.isalpha(), -len(word)))[:_SEARCHED_WORDS]
+    if not words:
+        return None
+    found = store.search_text(Search(spaces=store.spaces(scope), now=now), words, _COMPARED).scores
+    memories = (record.memory for record in store.records(list(found)).values())
+    own = (memory for memory in memories if memory.scope == scope and memory.key is None)
+    return next((memory for memory in own if _said(memory.content) == wanted), None)
+
+
+def _said(text: str) -> list[str]:
+    return [word for word in stemmed_words(text) if word not in _ARTICLES]
+
 
 #: How many older memories are looked at.
 _MOST_HITS = 6
@@ -172,3 +271,55 @@ def _before(view: View, session: object) -> Memory | None:
     found = store.find(replace(search, limit=1))
     recent = (record.memory for record in found if view.now() - record.memory.created_at <= _TURN)
     return next(recent, None)
+
+
+# Reports of tasks, and rules that are taken back
+
+#: The open tasks, and the rules, of which one may be meant by what is said.
+_MOST_OPEN = 200
+
+
+def apply_reports(mem: Any, text: str, at: datetime) -> None:  # noqa: ANN401 - a memory, here or on a server
+    """Close the open tasks that a user reports as done or cancelled, and end the rules that the user takes back.
+
+    Args:
+        mem: The memory of the user's project, here or on a server.
+        text: What the user said.
+        at: When it was said.
+    """
+    tasks, rules = list[Memory](), list[Memory]()
+    for end in list(ended(text, _contents(tasks, text, lambda: mem.tasks(_MOST_OPEN)))):
+        _apply(partial(mem.finish, tasks[end.place].id, end.status), end.sentence)
+    for place, sentence in list(taken_back(text, _contents(rules, text, lambda: _rules(mem)))):
+        rule = rules[place]
+        # A rule for all projects is a memory of the user.
+        owner = mem if rule.scope.project or not mem.scope.user else mem.for_user()
+        _apply(partial(owner.update, rule.id, valid_until=max(at, rule.created_at)), sentence)
+
+
+def _apply(change: Callable[..., Memory], sentence: str) -> None:
+    """Make a change with the sentence that asks for it as the reason, or without one if that was forgotten."""
+    try:
+        change(why=f"said: {sentence}")
+    except Forbidden:
+        change()
+
+
+def _rules(mem: Any) -> list[Memory]:  # noqa: ANN401
+    """Return the rules and preferences that hold."""
+    found = (memory for kind in ("rule", "preference") for memory in mem.find(kind=kind, limit=_MOST_OPEN))
+    return [memory for memory in found if memory.valid_until is None]
+
+
+def _contents(found: list[Memory], text: str, read: Callable[[], list[Memory]]) -> Callable[[], list[str]]:
+    """Return a function that reads memories, keeps them, and returns their contents.
+
+    What the text only says again is left out: its own words do not end it.
+    """
+
+    def contents() -> list[str]:
+        said = {tuple(stemmed_words(part)) for part in (text, *sentences(text))}
+        found.extend(memory for memory in read() if tuple(stemmed_words(memory.content)) not in said)
+        return [memory.content for memory in found]
+
+    return contents

@@ -1,11 +1,14 @@
-"""The verbs that correct: fields and parts replaced, what a request concerns, names that mean the same, conflicts."""
+"""The verbs that correct: fields and parts replaced, what a request concerns, names that mean the same, conflicts.
+
+And tasks, which are closed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from memotherm.errors import InvalidInput, StaleWrite
 from memotherm.facade.endings import condition_here, with_anchors, written_condition
@@ -30,6 +33,7 @@ from memotherm.remember.draft import (
 from memotherm.remember.limits import outranks, require_visible
 from memotherm.text.content import digest, require_content, require_text
 from memotherm.text.mentions import tokens
+from memotherm.tiers.rules.properties import is_closed
 from memotherm.tiers.rules.retention import require_editable
 
 #: How many hits of a search are looked at.
@@ -101,7 +105,7 @@ def _propose(view: View, memory: Memory, content: str) -> Memory:
 
 
 class Correction:
-    """What `Memotherm` offers to correct memories. Most processes correct nothing, so imports are inside."""
+    """What `Memotherm` offers to correct memories, and for tasks. Few processes correct: imports are inside."""
 
     _view: View
 
@@ -249,3 +253,33 @@ class Correction:
 
         store, search = self._view.listing(include_narrower=include_narrower)
         return conflicts_in(store, search.spaces, search.now, together=not include_narrower, most=most, of=of)
+
+    # Tasks: memories of the kind `task` whose status does not say that they are done
+
+    def tasks(self, limit: int = 50, include_narrower: bool = False) -> list[Memory]:
+        """Return the open tasks, newest first.
+
+        Args:
+            limit: The most tasks.
+            include_narrower: List the tasks at and below this scope, instead of those that it can see.
+        """
+        require_limit(limit, LARGEST_PAGE)
+        store, search = self._view.listing(kind="task", include_narrower=include_narrower)
+        page = replace(search, limit=LARGEST_PAGE)
+        return [record.memory for record in store.find(page) if not is_closed(record.memory)][:limit]
+
+    def finish(self, memory_id: str, status: Literal["done", "cancelled"] = "done", why: str = "") -> Memory:
+        """Close a task; `undo` opens it again.
+
+        Args:
+            memory_id: The task.
+            status: done or cancelled.
+            why: The reason, for the ledger.
+        """
+        if status not in ("done", "cancelled"):
+            raise InvalidInput(f"status must be done or cancelled, not {status!r}")
+        memory = self._view.record(memory_id).memory
+        if memory.kind != "task" and "task" not in memory.tags:
+            raise InvalidInput(f"{memory.id} is no task, but of the kind {memory.kind}")
+        metadata = {**memory.metadata, "status": status}
+        return update(self._view, memory_id, None, {"metadata": metadata}, why=why or status, action=Action.FINISH)

@@ -18,7 +18,7 @@ from memotherm.model.actions import Action
 from memotherm.model.marks import ANCHORS, ENDS, FILE_MARKS, ON_BRANCH, ends_of
 from memotherm.model.reasons import Reason
 from memotherm.recall.recaller import Found
-from memotherm.remember.draft import LONGEST_TAG, Draft
+from memotherm.remember.draft import LONGEST_TAG, Draft, is_by_user
 from memotherm.text.conditions import Condition, parse_condition
 
 #: What is work in progress, and not a fact about the project.
@@ -84,8 +84,6 @@ def with_branch(draft: Draft, folder: str) -> Draft:
 
 def with_heard_condition(draft: Draft, text: str, folder: str) -> Draft:
     """Return a draft with the condition that its text states; what an assistant says is a guess."""
-    from memotherm.remember.capture import is_by_user
-
     # Its patterns take longer to import than most texts to store.
     from memotherm.text.ending_clauses import condition_in
 

@@ -26,7 +26,6 @@ from memotherm.errors import (
     StoreError,
     StoreUnavailable,
 )
-from memotherm.facade.tasks import apply_reports, is_open
 from memotherm.history.exchanges import fixes_in
 from memotherm.history.sources import SOURCES
 from memotherm.hooks.files import files_of_turn
@@ -44,6 +43,7 @@ from memotherm.notes.placement import local_day
 from memotherm.settings import Settings, data_home
 from memotherm.text.content import without_blocks
 from memotherm.text.triggers import FIX
+from memotherm.tiers.rules.properties import is_closed
 from memotherm.workspace.anchors import anchors_for
 from memotherm.workspace.checks import Workspace
 
@@ -261,6 +261,9 @@ class _Run:
         if reply:
             with contextlib.suppress(InvalidInput, NotFound):
                 mem.scoped(session=str(last["session"])).feedback(answer=reply, at=last["at"])
+        # What only looks at the jobs loads nothing of what reads statements.
+        from memotherm.facade.capture import apply_reports
+
         for said in (*interrupted, prompt):
             # The reply closes no task.
             apply_reports(mem.by("person"), said, jobs[0]["at"])
@@ -336,7 +339,7 @@ def _summarize(mem: Memotherm, session: str) -> None:
     last = max((memory.created_at for memory in found), default=None)
     said = [
         each for each in found
-        if is_open(each) and (each.valid_until is None or last is None or each.valid_until > last)
+        if not is_closed(each) and (each.valid_until is None or last is None or each.valid_until > last)
     ]  # fmt: skip
     text = summary_of(reversed(said), mem.settings.tokenizer)
     if not text:

@@ -318,3 +318,8 @@ def _require_flat(value: object) -> None:
         level = [item for value in nested for item in (value.values() if isinstance(value, dict) else value)]
     if level:
         raise InvalidInput(f"metadata is nested more than {_DEEPEST_METADATA} levels deep: flatten it")
+
+
+def is_by_user(metadata: object) -> bool:
+    """Return whether a user said a text, as the role in its metadata tells; without a role, it was the user."""
+    return not isinstance(metadata, Mapping) or metadata.get("role", "user") == "user"
