@@ -72,7 +72,7 @@ def add_history(mem: Memotherm, scope: str | None, source: Conversations, now: d
     # Neither recall nor a context looks at the vectors of cold memories.
     turns, stored = reader.turns.oldest_first(), 0
     while group := [turn for turn, _ in islice(turns, _GROUP)]:
-        said = statements_of([(turn.prompt, turn.answer, turn.contents) for turn in group], mem.settings.tokenizer)
+        said = statements_of([(turn.prompt, turn.answer, turn.words) for turn in group], mem.settings.tokenizer)
         entries = [
             {**entry, "scope": place | _agent(entry), "index": entry["tier"] != "cold"}
             for turn, contents in zip(group, said.contents, strict=True)

@@ -166,7 +166,7 @@ def test_of_two_copies_of_a_turn_the_longer_one_is_stored(
     write(tmp_path, copy, *turn, answer, copies="s1")
     with Backfill(mem, {source.name: source}, Wanted(), {}, tmp_path) as backfill:
         backfill.read()
-        assert (backfill.entries, backfill.found[0].redacted) == (1, 1)
+        assert (backfill.turns, backfill.found[0].redacted) == (1, 1)
     run()
     (memory,) = _stored(mem)
     assert "8443" in memory.content

@@ -55,10 +55,10 @@ def test_a_preview_stores_nothing_and_names_what_was_found(cli: Cli, tmp_path: P
     shown = cli("backfill", "--dry-run")
     assert "Claude Code: 1 session" in shown.out
     assert f"{_DAY:%Y-%m-%d}" in shown.out
-    assert "1 decision" in shown.out
-    assert "this would store 2 memories" in shown.out
+    assert "to keep: 2 turns; 0 secrets replaced" in shown.out
+    assert "this would store 2 turns" in shown.out
     (found,) = cli("backfill", "--dry-run", "--json").data["found"]
-    assert (found["source"], found["sessions"], found["kept"]) == ("claude-code", 1, {"message": 1, "decision": 1})
+    assert (found["source"], found["sessions"], found["kept"]) == ("claude-code", 1, {"turn": 2})
     assert cli("list", "--everywhere", "--json").data["memories"] == []
 
 

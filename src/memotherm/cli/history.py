@@ -27,10 +27,11 @@ from memotherm.operations.codec import to_json
 from memotherm.settings.paths import absolute_store, is_excluded
 from memotherm.settings.sources import change_user_file, with_setting
 from memotherm.text.content import pluralize
+from memotherm.text.triggers import FIX
 
 #: How many projects and unreadable files of a program are named.
 _MOST_NAMED = 5
-_KEPT = {"message": "turn"}
+_KEPT = {FIX: "solved error"}
 
 
 @click.command("backfill")
@@ -120,7 +121,7 @@ def _run(
         }  # fmt: skip
         preview = [line for found in run.found for line in _found_lines(found)] or ["no past sessions were found"]
         notes = [*_cleanup_notes(), *_excluded_notes(mem, exclude)]
-        to_store = f"store {pluralize(run.entries, 'memory')}" if run.entries else ""
+        to_store = f"store {pluralize(run.turns, 'turn')}" if run.turns else ""
         to_forget = f"forget {pluralize(len(excluded), 'memory')} of past sessions that are excluded now"
         if dry_run:
             changes = [to_store] * bool(to_store) + [to_forget] * (forget_excluded and bool(excluded))
@@ -147,8 +148,8 @@ def _run(
             data["forgotten"] = len(excluded)
         elif excluded:
             notes += _offer(to_forget)
-        data["result"] = to_json(done) if run.entries else None
-        lines = [str(done)] if run.entries else ["nothing new to store"]
+        data["result"] = to_json(done) if run.turns else None
+        lines = [str(done)] if run.turns else ["nothing new to store"]
         lines += [f"{pluralize(len(excluded), 'memory')} forgotten"] * (forget_excluded and bool(excluded))
         if done.batch:
             notes.append(f"`memotherm undo --batch {done.batch}` takes it back")
@@ -184,7 +185,7 @@ def _found_lines(found: Found) -> Iterator[str]:
     others = len(found.projects) - len(named)
     if named:
         yield f"  projects: {', '.join(named)}{f' and {others} more' if others else ''}"
-    kept = [pluralize(count, _KEPT.get(kind, kind)) for kind, count in found.kept.most_common()]
+    kept = [pluralize(count, _KEPT.get(kind, kind)) for kind, count in found.kept.most_common() if count]
     if kept:
         yield f"  to keep: {', '.join(kept)}; {pluralize(found.redacted, 'secret')} replaced"
     if found.left_out:

@@ -143,9 +143,9 @@ class Backfill:
         return [found for found, paths in listed if found.sessions or not paths or not paths <= read]
 
     @property
-    def entries(self) -> int:
-        """How many memories `store` would store, unless they are known, as far as phrases tell."""
-        return self._reader.memories
+    def turns(self) -> int:
+        """How many turns `store` would store, unless they are known."""
+        return len(self._reader.turns)
 
     def excluded(self) -> list[Memory]:
         """Return the memories of past sessions whose project, folder or session is excluded now."""
@@ -237,7 +237,7 @@ class Backfill:
             progress(done, len(reader.turns))
 
         for group, complete in self._groups():
-            said = [(turn.prompt, turn.answer, turn.contents) for turn, _ in group]
+            said = [(turn.prompt, turn.answer, turn.words) for turn, _ in group]
             statements = self._helper.call(statements_of, said, self._mem.settings.tokenizer)
             waiting.append((group, complete, statements))
             if len(waiting) > _MOST_WAITING:

@@ -14,10 +14,10 @@ from pathlib import Path, PurePath
 
 from memotherm.history.reader import Reader
 from memotherm.history.records import Reading, Record, Transcript
-from memotherm.hooks.turns import Content, contents_of
+from memotherm.hooks.turns import Content, contents_of, turn_of
 from memotherm.settings import Settings
 from memotherm.statements.kinds import Kind, kind_of, may_decide
-from memotherm.text.phrases import is_filler, sentences, specifics
+from memotherm.text.phrases import filler_reason, is_filler, sentences, specifics
 from memotherm.text.redaction import redactor
 from memotherm.text.tool_calls import command_shape
 from memotherm.text.triggers import FIX, is_remedy
@@ -135,24 +135,41 @@ def _relative(path: str, folder: str) -> str:
     return pure.relative_to(folder).as_posix() if folder and pure.is_relative_to(folder) else path
 
 
-def texts_of(prompt: str, answer: str, tokenizer: str, *, quick: bool = False) -> list[Content]:
-    """Return what to store of a prompt and its answer, which are already without secrets.
+def words_of(prompt: str, answer: str, tokenizer: str) -> Content | None:
+    """Return the words of a prompt and its answer, which are already without secrets; None if they say nothing.
 
-    If it has to be `quick`, only phrases tell the kinds of what was said.
+    `texts_of` returns the same without what it makes texts of their own.
     """
+    found = turn_of(prompt, prompt, _conclusion(sentences(answer)), tokenizer)
+    if not found.text and not answer:
+        found = _unanswered(prompt)
+    elif not found.text and may_decide(answer):
+        found = Content(answer.strip(), "assistant")
+    return None if filler_reason(found.text) else found
+
+
+def texts_of(prompt: str, answer: str, tokenizer: str) -> list[Content]:
+    """Return what to store of a prompt and its answer, which are already without secrets."""
     answered = sentences(answer)
-    found = contents_of(prompt, _conclusion(answered), tokenizer, quick=quick)
-    if not found and not answer and len(content_words(prompt)) >= _MIN_WORDS:
-        # The question of a person, of which the answer is lost.
-        found = [Content(prompt.strip(), "user")]
-    if not may_decide(answer):
-        return found
-    said = "\n".join(content.text for content in found)
+    found = contents_of(prompt, _conclusion(answered), tokenizer)
+    if not found and not answer:
+        found = [_unanswered(prompt)]
+    if may_decide(answer):
+        found += _decisions(answered, "\n".join(content.text for content in found))
+    return [content for content in found if not filler_reason(content.text)]
+
+
+def _unanswered(prompt: str) -> Content:
+    """Return the question of a person, of which the answer is lost; empty if it has few words."""
+    return Content(prompt.strip() if len(content_words(prompt)) >= _MIN_WORDS else "", "user")
+
+
+def _decisions(answered: list[str], said: str) -> Iterator[Content]:
+    """Yield the decisions in the words of the agent that were not said yet."""
     for sentence in map(str.strip, answered):
         kind = kind_of(sentence, by_user=False)
         if kind is not None and kind.name == "decision" and sentence not in said and not is_filler(sentence):
-            found.append(Content(sentence, "assistant", Kind("decision")))
-    return found
+            yield Content(sentence, "assistant", Kind("decision"))
 
 
 def _conclusion(answered: list[str]) -> str:

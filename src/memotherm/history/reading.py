@@ -1,6 +1,6 @@
 """Read transcripts into turns and the memories that they become, without storing anything.
 
-Phrases tell the preview what was said; the networks, which take most of the time, are asked when the words are stored.
+First the words of each turn are read; the statements in them, which take most of the time, when the words are stored.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from memotherm.history.exchanges import Exchange, exchanges, fix_of, texts_of
+from memotherm.history.exchanges import Exchange, exchanges, fix_of, texts_of, words_of
 from memotherm.history.helper import Helper
 from memotherm.history.places import EXCLUDED, Places
 from memotherm.history.reader import Reader
@@ -25,11 +24,11 @@ from memotherm.hooks.turns import Content
 from memotherm.model import Priority, Tier, Trust
 from memotherm.model.memory import HISTORY, UNREAD_TURN
 from memotherm.settings import Settings
-from memotherm.statements.kinds import Kind, classified_sentences, holds_until, read_together
+from memotherm.statements.kinds import Kind, holds_until, read_together
 from memotherm.text.claims import Claims, claims_of_many
 from memotherm.text.content import digest, without_blocks
-from memotherm.text.phrases import filler_reason
 from memotherm.text.redaction import redactor
+from memotherm.text.triggers import FIX
 
 #: Called with (bytes read, bytes of all transcripts).
 Progress = Callable[[int, int], None]
@@ -72,7 +71,7 @@ class Found:
     left_out: Counter[str] = field(default_factory=Counter)
     first: datetime | None = None
     last: datetime | None = None
-    #: The memories to store, by kind, and the secrets that were replaced in them.
+    #: The turns and the solved errors to store, and the secrets that were replaced in them.
     kept: Counter[str] = field(default_factory=Counter)
     redacted: int = 0
     #: Entries that cannot be read, and types of entries that are not known.
@@ -109,29 +108,52 @@ def transcript_key(transcript: Transcript) -> str:
 
 
 class _Pending(NamedTuple):
-    """A turn of which the texts are being chosen."""
+    """An exchange of which the words are being read."""
 
-    turn: Turn
-    #: How many secrets were replaced in it.
-    secrets: int
-    path: Path
+    exchange: Exchange
+    #: When it was said, not in the future; None if that is not known.
+    time: datetime | None
+    project: str
+    transcript: Transcript
     number: int
     found: Found
 
 
-def _chosen(turns: Sequence[tuple[str, str]], tokenizer: str) -> list[list[Content] | str]:
-    """Return what to store of each prompt and its answer, as far as phrases tell; the reason instead if that fails."""
-    chosen: list[list[Content] | str] = []
-    for prompt, answer in turns:
+class _Kept(NamedTuple):
+    """What is kept of an exchange, without secrets, and how many were replaced."""
+
+    prompt: str
+    answer: str
+    files: list[str]
+    words: Content | None
+    fixes: list[Content]
+    secrets: int
+
+
+def _kept_of(exchanges: Sequence[Exchange], settings: Settings) -> list[_Kept | str]:
+    """Return what is kept of each exchange; the reason instead if that fails."""
+    kept: list[_Kept | str] = []
+    for exchange in exchanges:
         try:
-            chosen.append(_worth_storing(texts_of(prompt, answer, tokenizer, quick=True)))
+            kept.append(_kept(exchange, settings))
         except Exception as error:  # noqa: BLE001 - one bad transcript must not stop the others
-            chosen.append(f"{type(error).__name__}: {error}")
-    return chosen
+            kept.append(f"{type(error).__name__}: {error}")
+    return kept
 
 
-def _worth_storing(contents: Iterable[Content]) -> list[Content]:
-    return [content for content in contents if not filler_reason(content.text)]
+def _kept(exchange: Exchange, settings: Settings) -> _Kept:
+    redact, secrets = redactor(settings).redact, 0
+
+    def redacted(text: str) -> str:
+        nonlocal secrets
+        clean, count = redact(text.strip()[:_READ_CHARS])
+        secrets += count
+        return clean[:_MAX_CHARS]
+
+    prompt, answer = _said(redacted(exchange.prompt)), _said(redacted(exchange.answer))
+    files = [redacted(file) for file in exchange.files]
+    fixes = [fix_of(each, redacted) for each in exchange.fixes]
+    return _Kept(prompt, answer, files, words_of(prompt, answer, settings.tokenizer), fixes, secrets)
 
 
 class Statements(NamedTuple):
@@ -143,15 +165,14 @@ class Statements(NamedTuple):
     claims: dict[str, Claims]
 
 
-def statements_of(turns: Sequence[tuple[str, str, list[Content]]], tokenizer: str) -> Statements:
-    """Read the statements in prompts with the networks, given the answers and what phrases tell."""
+def statements_of(turns: Sequence[tuple[str, str, Content | None]], tokenizer: str) -> Statements:
+    """Read the statements in prompts with the networks, given the answers and the words of each turn."""
     read_together(prompt for prompt, _, _ in turns)
     read: list[list[Content] | str] = []
-    for prompt, answer, quick in turns:
+    for prompt, answer, words in turns:
         try:
-            said = any(kind.name != "message" for _, kind in classified_sentences(prompt))
             # What is empty now is stored as it was found.
-            read.append((said and _worth_storing(texts_of(prompt, answer, tokenizer))) or quick)
+            read.append((texts_of(prompt, answer, tokenizer) or [words]) if words else [])
         except Exception as error:  # noqa: BLE001 - one bad turn must not stop the others
             read.append(f"{type(error).__name__}: {error}")
     contents = (content for found in read if not isinstance(found, str) for content in found)
@@ -173,17 +194,14 @@ class TranscriptReader:
         helper: Helper | None = None,
     ) -> None:
         self.turns = Turns()
-        #: How many memories the turns become, as far as phrases tell.
-        self.memories = 0
         self._helper = helper or Helper()
         self._batch: list[_Pending] = []
-        self._waiting: deque[tuple[list[_Pending], Future[list[list[Content] | str]]]] = deque()
+        self._waiting: deque[tuple[list[_Pending], Future[list[_Kept | str]]]] = deque()
         #: The transcripts that were read to their end, and the state in which they were, by number.
         self.read: dict[int, Transcript] = {}
         #: Those of which something was left out because it is not wanted.
         self.partly: set[int] = set()
         self._settings = settings
-        self._redactor = redactor(settings)
         self._places = places
         self._now = now
         self._captured = captured
@@ -225,7 +243,7 @@ class TranscriptReader:
             self.read[number] = transcript
 
     def _add(self, exchange: Exchange, transcript: Transcript, number: int, found: Found) -> None:
-        """Have the texts of an exchange chosen, if it is wanted."""
+        """Have the words of an exchange read, if it is wanted."""
         time = min(exchange.time, self._now) if exchange.time else None
         place = self._places.place(exchange.folder, transcript.source)
         reason = place.left_out or (EXCLUDED if self._places.excludes(exchange.session) else "")
@@ -242,51 +260,42 @@ class TranscriptReader:
             found.add_time(time)
         found.sessions.add(exchange.session)
         found.projects[place.name] += 1
-        secrets = 0
-
-        def redacted(text: str) -> str:
-            nonlocal secrets
-            clean, count = self._redactor.redact(text.strip()[:_READ_CHARS])
-            secrets += count
-            return clean[:_MAX_CHARS]
-
-        prompt, answer = (_said(redacted(text)) for text in (exchange.prompt, exchange.answer))
-        files = [redacted(file) for file in exchange.files]
-        where = {"folder": exchange.folder, "branch": exchange.branch, "files": files}
-        turn = Turn(
-            transcript.source, exchange.id, exchange.session, time, time or self._now,
-            exchange.end or time or self._now, place.name, {name: value for name, value in where.items() if value},
-            prompt, answer, [], [fix_of(each, redacted) for each in exchange.fixes], found.deleted,
-        )  # fmt: skip
-        self._batch.append(_Pending(turn, secrets, transcript.path, number, found))
+        self._batch.append(_Pending(exchange, time, place.name, transcript, number, found))
         if len(self._batch) == _BATCH:
             self._send()
 
     def _send(self) -> None:
-        """Let the helper choose the texts of the exchanges read last, and add those that it has chosen."""
-        turns = [(each.turn.prompt, each.turn.answer) for each in self._batch]
-        self._waiting.append((self._batch, self._helper.call(_chosen, turns, self._settings.tokenizer)))
+        """Let the helper read the words of the exchanges of a batch, and add those that it has read."""
+        batch = [each.exchange for each in self._batch]
+        self._waiting.append((self._batch, self._helper.call(_kept_of, batch, self._settings)))
         self._batch = []
         while len(self._waiting) > _MOST_BATCHES:
             self._take()
 
     def _take(self) -> None:
         """Add the turns of the batch that has waited for longest."""
-        batch, chosen = self._waiting.popleft()
-        for (turn, secrets, path, number, found), contents in zip(batch, chosen.result(), strict=True):
-            if isinstance(contents, str):
-                found.add_problem(str(path), contents)
-                self.read.pop(number, None)
-            elif (contents or turn.fixes) and self.turns.add(turn._replace(contents=contents), number):
-                found.redacted += secrets
-                age = self._age(turn)
-                for content in (*contents, *turn.fixes):
-                    found.kept[self._kind(content, age)] += 1
-                    self.memories += 1
+        batch, read = self._waiting.popleft()
+        for pending, kept in zip(batch, read.result(), strict=True):
+            found = pending.found
+            if isinstance(kept, str):
+                found.add_problem(str(pending.transcript.path), kept)
+                self.read.pop(pending.number, None)
+            elif (kept.words or kept.fixes) and self.turns.add(self._turn(pending, kept), pending.number):
+                found.redacted += kept.secrets
+                found.kept += Counter({"turn": 1, FIX: len(kept.fixes)})
+
+    def _turn(self, pending: _Pending, kept: _Kept) -> Turn:
+        exchange, time = pending.exchange, pending.time
+        where = {"folder": exchange.folder, "branch": exchange.branch, "files": kept.files}
+        return Turn(
+            pending.transcript.source, exchange.id, exchange.session, time, time or self._now,
+            exchange.end or time or self._now, pending.project, {name: value for name, value in where.items() if value},
+            kept.prompt, kept.answer, kept.words, kept.fixes, pending.found.deleted,
+        )  # fmt: skip
 
     def unread(self, turn: Turn) -> dict[str, Any]:
         """Return a turn as one memory, of which the words are found and the statements are still to be read."""
-        contents = (*turn.contents, *turn.fixes)
+        contents = (*filter(None, [turn.words]), *turn.fixes)
         text = "\n".join(dict.fromkeys(content.text for content in contents))
         return self._entry(turn, contents[0]._replace(text=text, kind=Kind(UNREAD_TURN)), 0)
 

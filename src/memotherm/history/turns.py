@@ -35,8 +35,8 @@ class Turn(NamedTuple):
     place: dict[str, Any]
     prompt: str
     answer: str
-    #: What to store of it as far as phrases tell, and commands that had failed and succeeded in it.
-    contents: list[Content]
+    #: What is found of it by words, if anything, and commands that had failed and succeeded in it.
+    words: Content | None
     fixes: list[Content]
     #: Whether its transcript is gone.
     deleted: bool

@@ -95,14 +95,13 @@ class Content(NamedTuple):
     kind: Kind = Kind("message")
 
 
-def contents_of(prompt: str, reply: str, tokenizer: str, *, quick: bool = False) -> list[Content]:
+def contents_of(prompt: str, reply: str, tokenizer: str) -> list[Content]:
     """Return what to store of a turn: rules, what users say about themselves, and at most one text of the rest.
 
     The rest is what the prompt states, or a question with the conclusion of its answer, and has the kind of its
-    statements. If it is long, or has statements of several kinds, each of these is a text of its own. If it has to be
-    `quick`, only phrases tell the kinds.
+    statements. If it is long, or has statements of several kinds, each of these is a text of its own.
     """
-    parts = [(part, kind) for part, kind in classified_sentences(prompt, quick=quick) if not kind.filler]
+    parts = [(part, kind) for part, kind in classified_sentences(prompt) if not kind.filler]
     others = {kind.name for _, kind in parts if kind.name != "message" and not kind.about_user}
     split = count_tokens(prompt, tokenizer) > _CONCLUSION_TOKENS or len(others) > 1
 
@@ -113,14 +112,14 @@ def contents_of(prompt: str, reply: str, tokenizer: str, *, quick: bool = False)
     own = [Content(part.strip(), "user", kind) for part, kind in parts if is_alone(kind)]
     rest = [(part, kind) for part, kind in parts if not is_alone(kind)]
     found = [kind for _, kind in rest if kind.name != "message"]
-    turn = _turn("".join(part for part, _ in rest), prompt, reply, tokenizer)
+    turn = turn_of("".join(part for part, _ in rest), prompt, reply, tokenizer)
     if found:
         turn = turn._replace(kind=found[0]._replace(correction=any(kind.correction for kind in found)))
     return [each for each in (*own, turn) if each.text]
 
 
-def _turn(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:
-    """Return the text of a turn: the rest of its prompt, and sentences of the reply.
+def turn_of(rest: str, prompt: str, reply: str, tokenizer: str) -> Content:
+    """Return the text of a turn: its prompt, or the rest of it, and sentences of the reply.
 
     Without a question, they are included only if they have numbers, code or paths that the prompt does not have.
     """

@@ -178,14 +178,14 @@ def classified(text: str, *, by_user: bool = True) -> Kind:
     )
 
 
-def classified_sentences(text: str, *, by_user: bool = True, quick: bool = False) -> list[tuple[str, Kind]]:
+def classified_sentences(text: str, *, by_user: bool = True) -> list[tuple[str, Kind]]:
     """Return the sentences of a text with their kinds; one that only says where a rule applies belongs to the rule.
 
-    In a document, and if it has to be `quick`, only phrases tell.
+    In a document, only phrases tell.
     """
     found: list[tuple[str, Kind]] = []
     parts = sentences(text)
-    kind_of_sentence = kind_by_phrases if quick or len(parts) > MOST_SENTENCES else kind_of
+    kind_of_sentence = kind_by_phrases if len(parts) > MOST_SENTENCES else kind_of
     for sentence in parts:
         said, before = found[-1] if found else ("", None)
         scope = _scope_alone(sentence) if before is not None and before.name in ("rule", "preference") else None
