@@ -140,7 +140,7 @@ def test_interfaces_see_the_facade_and_the_ground_only() -> None:
 
     An adapter may make an embedder of what its framework has.
     """
-    layers = ("facade", "sentences", "ground", "interfaces")
+    layers = ("facade", "sentences", "rules", "ground", "interfaces")
     allowed = {part for layer in layers for part in LAYERS[layer]} | {"", "context", "notes", "tiers"}
     wrong = [
         f"{name} imports {other}"
