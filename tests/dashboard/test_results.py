@@ -118,7 +118,7 @@ def test_two_settings_are_one_difference_and_a_question_becomes_a_case(open_page
     page = open_page(ASKED)
     page.locator(".hit").first.get_by_label("expected").check()
     cases = read_cases(page.locator("pre").inner_text())
-    assert cases[0].query == QUESTION
+    assert cases[0]["query"] == QUESTION
     assert [result["passed"] for result in run_cases(mem, cases)] == [True]
 
     page.get_by_label("Compare two settings").check()

@@ -861,19 +861,17 @@ def test_an_import_that_finds_nothing_fails(cli: Cli, tmp_path: Path, kind: str,
     assert looked_for in ran.err
 
 
-def test_a_backup_has_the_memories_of_all_scopes(cli: Cli, tmp_path: Path):
-    """Whatever the scope of the command, archived ones included."""
+def test_an_export_of_everything_has_the_memories_of_all_scopes(cli: Cli, tmp_path: Path):
+    """Archived ones included."""
     remembered(cli, "the shop sells tea", "--project", "shop")
     cli("archive", remembered(cli, "an old fact"))
 
-    told = cli("store", "backup", "all.jsonl", "--project", "web", "--json").data
-    assert told == {"path": "all.jsonl", "memories": 2, "scopes": 2}
+    assert "2 memories written" in cli("export", "all.jsonl", "--everywhere", "--all").err
     lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     assert [(line["content"], line["retention"]) for line in lines] == [
         ("an old fact", "archived"),
         ("the shop sells tea", "active"),
     ]
-    assert "2 memories of 2 scopes" in cli("store", "backup", "again.jsonl").out
 
 
 def test_notes_are_curated_and_a_flush_is_prompted(cli: Cli, tmp_path: Path):
@@ -1119,11 +1117,11 @@ def test_a_policy_is_shown_linted_tested_and_compared(cli: Cli, tmp_path: Path):
     assert cli("policy", "show", "nowhere.toml").code == 3
 
 
-def test_a_backup_of_all_scopes_is_imported_into_them(cli: Cli, tmp_path: Path):
+def test_an_export_of_all_scopes_is_imported_into_them(cli: Cli, tmp_path: Path):
     """A scope that is named for the import wins over that of the entries; a bad one is skipped by its line."""
     for content, *scope in (("a fact for everyone",), ("a fact of the shop", "--project", "shop", "--user", "ana")):
         remembered(cli, content, *scope)
-    assert cli("store", "backup", "all.jsonl").code == 0
+    assert cli("export", "all.jsonl", "--everywhere", "--all").code == 0
     with (tmp_path / "all.jsonl").open("a") as file:
         file.write('{"content": "a fact of nobody", "scope": {"planet": "mars"}}\n')
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 from rich.text import Text
@@ -17,6 +17,7 @@ from rich.text import Text
 import memotherm
 from memotherm import Context, Event, Memory, Settings
 from memotherm.cli.formatting import console, line_of, row, shown_id
+from memotherm.operations.codec import to_json
 
 #: What a step prints below its text.
 StepResult = Memory | Event | Context | str
@@ -49,8 +50,7 @@ def demo(slow: bool, as_json: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="memotherm-demo-", ignore_cleanup_errors=True) as folder:
         for number, step in enumerate(_steps(Path(folder)), 1):
             if as_json:
-                results = [_json(result) for result in step.results]
-                click.echo(json.dumps({"title": step.title, "code": step.code, "results": results}, ensure_ascii=False))
+                click.echo(json.dumps({**step._asdict(), "results": to_json(list(step.results))}, ensure_ascii=False))
                 continue
             out.print()
             out.print(row(Text(f"{number}", style="bold cyan"), Text(step.title, style="bold")))
@@ -150,23 +150,3 @@ def _receipt(context: Context) -> Iterator[Text]:
     for entry in context.left_out:
         enters = f" → enters at {entry.fits_at} tokens" if entry.fits_at else ""
         yield row(Text("  - "), Text(entry.content), Text(entry.reason, style="dim").append(enters, style="bold"))
-
-
-def _json(result: StepResult) -> dict[str, Any]:
-    match result:
-        case Memory():
-            fields = {name: str(getattr(result, name)) for name in ("tier", "priority", "retention")}
-            return {"memory": {"id": result.id, "content": result.content, **fields}}
-        case Event():
-            changes = {name: list(map(str, pair)) for name, pair in result.changes.items()}
-            return {"event": {"seq": result.seq, "action": result.action, "why": result.why, "changes": changes}}
-        case Context():
-            return {
-                "included": [{"content": entry.content, "reason": entry.reason} for entry in result.included],
-                "left_out": [
-                    {"content": entry.content, "reason": entry.reason, "fits_at": entry.fits_at}
-                    for entry in result.left_out
-                ],
-            }
-        case text:
-            return {"text": text}

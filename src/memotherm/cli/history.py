@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 
 from memotherm import Memotherm
-from memotherm.cli.options import StoreOptions, dry_run_option, memory_option, opened, prints, show, yes_option
+from memotherm.cli.options import StoreOptions, dry_run_option, opened, prints, show, yes_option
 from memotherm.cli.output import Output, confirm, is_json, progress_bar
+from memotherm.cli.verbs import plain
 from memotherm.history.backfill import Backfill, Wanted
 from memotherm.history.cleanup import KEEP_DAYS, cleanup
 from memotherm.history.reading import Found
@@ -235,23 +236,6 @@ def _excluded_notes(mem: Memotherm, patterns: tuple[str, ...]) -> Iterator[str]:
             yield f"{project} is excluded, and has {pluralize(memories, 'memory')} from before; to remove: `{command}`"
 
 
-@click.command("timeline")
-@click.option(
-    "--since", metavar="TIME", default="30d", show_default=True, help="From then on: an ISO date, or 7d (ago)."
-)
-@click.option("--until", metavar="TIME", help="Before then.")
-@memory_option()
-def timeline(mem: Memotherm, since: str, until: str | None) -> Output:
-    """Show what happened when, by day, project and session, newest day first, from all tiers.
-
-    \b
-    memotherm timeline --since 2026-03-01 --until 2026-04-01
-    memotherm timeline --everywhere --since 7d
-    """
-    found = mem.inspect.timeline(since, until)
-    return Output({"activities": to_json(found)}, _days(found), ["nothing was stored then"] * (not found))
-
-
 def _days(found: list[Activity]) -> Iterator[object]:
     """Yield the lines of a timeline: each day once, each project of a day once."""
     from rich.text import Text
@@ -268,3 +252,10 @@ def _days(found: list[Activity]) -> Iterator[object]:
             yield f"  {project or 'no project'}"
         span, _, told = str(activity).partition(" ")
         yield row(Text(f"    {span:<11}"), Text(told))
+
+
+timeline = plain(
+    "timeline", "memotherm timeline --since 2026-03-01 --until 2026-04-01\nmemotherm timeline --everywhere --since 7d",
+    _days, help="Show what happened when, by day, project and session, newest day first, from all tiers.",
+    notes=lambda found: ["nothing was stored then"] * (not found),
+)  # fmt: skip

@@ -31,7 +31,7 @@ _STATES = {"included": "in the prompt", "left_out": "left out", "not_considered"
 history = plain(
     "history", f"memotherm history {ID}", iter,
     help="Show the events of a memory: time, actor, rule and reason.",
-    more=lambda _, values: {"id": values["memory_id"]},
+    more=lambda _, values, __: {"id": values["memory_id"]},
 )  # fmt: skip
 
 

@@ -307,18 +307,11 @@ def is_below_root(mem: Memotherm) -> bool:
     return any(name != "tenant" for name, _ in mem.scope.items())
 
 
-@click.command("stale")
-@click.option("--limit", "-n", type=click.IntRange(0, 1000), default=50, show_default=True, help="How many at most.")
-@memory_option()
-def stale(mem: Memotherm, limit: int) -> Output:
-    """List memories whose files have changed or are gone, newest first; `verify` says that one still holds.
-
-    \b
-    memotherm stale
-    memotherm verify mem_01J8ZQ4X0000000000000000
-    """
-    found = mem.stale(limit)
-    return Output({"memories": to_json(found)}, found, ["no memory is about a file that has changed"] * (not found))
+stale = plain(
+    "stale", "memotherm stale\nmemotherm verify mem_01J8ZQ4X0000000000000000", iter,
+    help="List memories whose files have changed or are gone, newest first; `verify` says that one still holds.",
+    notes=lambda found: ["no memory is about a file that has changed"] * (not found),
+)  # fmt: skip
 
 
 @click.command("status")

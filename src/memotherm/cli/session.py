@@ -13,9 +13,9 @@ from memotherm.cli.options import memory_option
 from memotherm.cli.output import Output
 from memotherm.cli.parsing import SuggestingGroup, TextCommand
 from memotherm.cli.verbs import given, operation_options, plain
+from memotherm.model import Memory
 from memotherm.model.results import SessionStatus
 from memotherm.operations.codec import to_json
-from memotherm.operations.forms import with_item_names
 from memotherm.text.content import pluralize
 
 
@@ -36,30 +36,23 @@ def _status_lines(found: SessionStatus) -> Iterator[str]:
     yield from (f"{each.type}: {each.reason}" for each in found.suggestions)
 
 
-def _metrics(mem: Memotherm, values: Mapping[str, Any]) -> dict[str, Any]:
+def _metrics(mem: Memotherm, values: Mapping[str, Any], _: SessionStatus) -> dict[str, Any]:
     from memotherm.tools.results import metrics_json
 
     return {"metrics": metrics_json(mem.scoped(session=values["session_id"]).metrics())}
 
 
-@session.command("add", cls=TextCommand)
-@operation_options("session_add", left_out="tier")
-@memory_option(creates=True)
-def add(mem: Memotherm, session_id: str, **options: Any) -> Output:  # noqa: ANN401
-    """Add a hot memory; older ones are spilled if needed.
-
-    \b
-    memotherm session add s1 "The user wants short answers" --type preference
-    """
+def _added(mem: Memotherm, values: Mapping[str, Any], memory: Memory) -> dict[str, Any]:  # noqa: ARG001
     from memotherm.tools.results import added_warnings
 
-    memory = mem.session(session_id).add(**given(options))
-    warnings = added_warnings(memory, memory.content, mem.settings)
-    data = {**with_item_names(to_json(memory)), "rule": memory.tier_rule, "warnings": warnings}
-    return Output(data, [memory], warnings)
+    return {"rule": memory.tier_rule, "warnings": added_warnings(memory, memory.content, mem.settings)}
 
 
 for command in (
+    plain(
+        "session_add", 'memotherm session add s1 "The user wants short answers" --type preference', left_out="tier",
+        more=_added, help="Add a hot memory; older ones are spilled if needed.",
+    ),
     plain(
         "session_hot", "memotherm session hot s1", iter, help="Show the hot memories, newest first.",
         notes=lambda memories: ["the session has no hot memories"] * (not memories),

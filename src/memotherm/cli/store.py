@@ -11,12 +11,12 @@ from shlex import quote
 import click
 
 import memotherm
-from memotherm import Memotherm, Scope, Trust
+from memotherm import Memotherm, Trust
 from memotherm.cli import exit_codes
 from memotherm.cli.options import StoreOptions, memory_option, opened, prints, store_option
 from memotherm.cli.output import Output, content_of, progress_bar, timing
 from memotherm.cli.parsing import SuggestingGroup
-from memotherm.cli.privacy import exported_lines, write_lines
+from memotherm.cli.privacy import write_lines
 from memotherm.cli.verbs import plain
 from memotherm.errors import InvalidInput, NotFound
 from memotherm.notes.imports import KINDS
@@ -61,19 +61,6 @@ def check(mem: Memotherm, repair: bool) -> Output:
     return Output(data, list(map(str, problems)) or ["no problems"], code=code)
 
 
-@store.command("checkpoint")
-@click.argument("path", type=click.Path())
-@memory_option(whole_store=True)
-def checkpoint(mem: Memotherm, path: str) -> Output:
-    """Write a consistent copy of the whole store to a new file; the store stays in use.
-
-    \b
-    memotherm store checkpoint backup.db
-    memotherm store restore backup.db agent.db
-    """
-    return _file_output(mem.checkpoint(path))
-
-
 @store.command("restore")
 @click.argument("path", type=click.Path())
 @click.argument("into", type=click.Path())
@@ -91,28 +78,11 @@ def restore(path: str, into: str, purged_in: str | None, with_purged: bool) -> O
 
 
 def _file_output(path: Path, done: str = "") -> Output:
-    size = path.stat().st_size
-    return Output({"path": str(path), "bytes": size}, [done or f"{path} ({size / 1e6:.1f} MB)"])
+    return Output({"path": str(path), "bytes": path.stat().st_size}, [done] if done else _file_lines(path))
 
 
-@store.command("backup")
-@click.argument("path", type=click.Path())
-@prints
-@store_option
-def backup(path: str, store: StoreOptions) -> Output:
-    """Write the memories of all scopes to PATH as JSON lines, archived ones and proposals included.
-
-    The scope options, except the tenant, make no difference. `store checkpoint` also copies vectors and history.
-
-    \b
-    memotherm store backup memories.jsonl
-    """
-    with opened(store._replace(scope=Scope(tenant=store.scope.tenant))) as mem:
-        lines = exported_lines(mem, include_narrower=True, hidden=True)
-        scopes = len(mem.inspect.scopes())
-    write_lines(path, lines)
-    total = f"{pluralize(len(lines), 'memory')} of {pluralize(scopes, 'scope')} written to {path}"
-    return Output({"path": path, "memories": len(lines), "scopes": scopes}, [total])
+def _file_lines(path: Path) -> list[str]:
+    return [f"{path} ({path.stat().st_size / 1e6:.1f} MB)"]
 
 
 @store.command("move-project")
@@ -148,6 +118,13 @@ def move_project(store: StoreOptions, old: str, new: str, applies: bool) -> Outp
     return Output(data, [line], notes)
 
 
+store.add_command(
+    plain(
+        "checkpoint", "memotherm store checkpoint backup.db\nmemotherm store restore backup.db agent.db", _file_lines,
+        help="Write a consistent copy of the whole store to a new file; the store stays in use.",
+        more=lambda _, __, path: {"bytes": path.stat().st_size},
+    )
+)  # fmt: skip
 store.add_command(
     plain(
         "reembed", "memotherm store reembed",

@@ -118,7 +118,7 @@ def plain(
     *,
     help: str = "",
     notes: Callable[[Any], Iterable[str]] = lambda _: (),
-    more: Callable[[Memotherm, Mapping[str, Any]], dict[str, Any]] = lambda mem, values: {},  # noqa: ARG005
+    more: Callable[[Memotherm, Mapping[str, Any], Any], dict[str, Any]] = lambda mem, values, result: {},  # noqa: ARG005
     progress: str = "",
     whole_store: bool = False,
     **options: Any,  # noqa: ANN401 - those of `operation_options`
@@ -131,7 +131,8 @@ def plain(
         lines: The lines that show a result to people; by default the result itself.
         help: What it does, if the description of the operation does not tell it.
         notes: What to say about a result beside it.
-        more: What its JSON has beside the result, from the memory and the values of the options.
+        more: What its JSON has beside the result, from the memory, the values of the options, and the result; its
+            warnings are printed as well.
         progress: What is counted while it runs, for a method that tells its progress.
         whole_store: Whether it concerns the whole store, in a project as elsewhere.
         options: Arguments of `operation_options`.
@@ -154,7 +155,8 @@ def plain(
         with progress_bar(progress) if progress else nullcontext() as update:
             told = {} if update is None else {"progress": update}
             result = getattr(owner, declared.verb)(**arguments, **told)
-        return Output(declared.body(result) | more(mem, values), lines(result), notes(result))
+        data = declared.body(result) | more(mem, values, result)
+        return Output(data, lines(result), [*notes(result), *data.get("warnings", ())])
 
     text = f"{help or declared.description}\n\n\b\n{examples}"
     return click.command(declared.name, cls=TextCommand, help=text)(command)

@@ -123,6 +123,7 @@ _TABLE = (
         examples=({"name": "Zhang Wei", "also": "张伟"},),
     ),
     _read("Memotherm.count", "memories", "POST /memories:count", result="count", examples=({"tier": "cold"},)),
+    _read("Memotherm.stale", "memories", "", result="memories"),  # a server reads no folder
     _read("Memotherm.kinds", "memories", "POST /memories:kinds", result="kinds", examples=({"tier": "warm"},)),
     _read("Memotherm.get", "memories", "GET /memories/{memory_id}", left_out=("key",), more=("hidden",), limits=_BY_ID),
     _read(
