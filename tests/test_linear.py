@@ -35,7 +35,7 @@ from memotherm.hooks.turns import contents_of
 from memotherm.model import Memory, Recall
 from memotherm.notes.files import transcript
 from memotherm.notes.flush import Flush
-from memotherm.notes.imports.entries import pieces
+from memotherm.notes.import_formats import pieces
 from memotherm.notes.search import excerpt
 from memotherm.recall.selecting import select
 from memotherm.remember.draft import draft_of
@@ -147,7 +147,7 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
         list(transcript(json.dumps({"type": "user", "message": {"role": "user", "content": text}}).encode(), str)),
     ],
     "notes.search.excerpt": lambda text: excerpt("notes.md", text.split("\n"), 1, None),
-    "notes.imports.entries.pieces": lambda text: list(pieces(text, kind="fact")),
+    "notes.import_formats.pieces": lambda text: list(pieces(text, kind="fact")),
     "recall.selecting.select": _selected,
     "facade.capture.prepared": lambda text: prepared(text, {"a": text}, None, Settings()),
     "remember.draft.draft_of": lambda text: draft_of({"content": text}),
@@ -182,7 +182,7 @@ _EXEMPT: Mapping[str, str] = {
     "hooks.turns.Transcripts": "reads files: transcript",
     "notes.edits.append": "writes a file: notes append",
     "notes.imports.import_memories": "reads files: pieces",
-    "notes.imports.entries": "reads entries of a file: pieces",
+    "notes.import_formats": "reads entries of a file: pieces",
     "notes.notes.Notes": "verbs, called below",
     "recall.evidence": "compares words of a query with columns of numbers: recall",
     "recall.feedback.FeedbackLog": "needs a store: feedback",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,7 +15,6 @@ import pytest
 
 import memotherm
 from memotherm import Memotherm, Trust
-from memotherm.hooks.project import project_at
 from memotherm.testing import FakeClock
 
 
@@ -50,15 +47,6 @@ EXPORTS: dict[str, tuple[object, tuple[Any, ...]]] = {
         ("Likes tea", "fact", ("food",), {"mood": "calm", "run_id": "r1", "original_id": "a1"},
          {"user": "ana", "agent": "cook"}),
     ),
-    "letta": (
-        {
-            "agents": [{"name": "cook", "messages": [
-                {"id": "m1", "role": "system", "content": [{"type": "text", "text": "You are a cook"}]},
-            ]}],
-            "blocks": [{"id": "a1", "label": "human", "value": "Likes tea", "created_at": "2025-03-01T10:00:00"}],
-        },
-        ("Likes tea", "fact", ("human",), {"original_id": "a1"}, {}),
-    ),
     "claude-mem": (
         {
             "observations": [{
@@ -77,13 +65,6 @@ EXPORTS: dict[str, tuple[object, tuple[Any, ...]]] = {
         }], "total": 1},
         ("Likes tea", "fact", ("world", "food"), {"context": "kitchen", "original_id": "a1"}, {}),
     ),
-    "mempalace": (
-        {"id": "a1", "document": "Likes tea", "metadata": {
-            "wing": "shop", "room": "kitchen", "filed_at": "2025-03-01T10:00:00", "source_file": "tea.md",
-        }},
-        ("Likes tea", "fact", ("shop", "kitchen"),
-         {"wing": "shop", "room": "kitchen", "source_file": "tea.md", "original_id": "a1"}, {"project": "shop"}),
-    ),
 }  # fmt: skip
 
 
@@ -91,7 +72,7 @@ EXPORTS: dict[str, tuple[object, tuple[Any, ...]]] = {
 def test_the_export_of_another_program(kind: str, mem: Memotherm, tmp_path: Path) -> None:
     """Times, users, projects and ids are kept, and a second import stores nothing twice."""
     data, (content, sort, tags, metadata, scope) = EXPORTS[kind]
-    export = tmp_path / ("export.jsonl" if kind == "mempalace" else "export.json")
+    export = tmp_path / "export.json"
     export.write_text(json.dumps(data))
     first, second = mem.store.import_(kind, export), mem.store.import_(kind, export)
 
@@ -106,10 +87,7 @@ def test_the_export_of_another_program(kind: str, mem: Memotherm, tmp_path: Path
 @pytest.mark.parametrize(
     ("kind", "entry"),
     [
-        ("letta", [{"id": "p1", "text": None}]),
-        ("letta", {"blocks": [{"id": "b1", "label": "human", "value": None}]}),
         ("hindsight", [{"id": "h1", "text": None}]),
-        ("mempalace", {"id": "d1", "document": None}),
         ("mcp-memory", {"type": "entity", "name": "Ada", "entityType": "person", "observations": [None]}),
         ("mcp-memory", {"type": "relation", "from": "Ada", "relationType": None, "to": "tea"}),
         ("jsonl", {"content": "It was forgotten", "retention": "deleted"}),
@@ -126,7 +104,7 @@ def test_an_entry_without_text_or_that_was_deleted_is_not_stored(
     assert told(mem) == {}
 
 
-@pytest.mark.parametrize("kind", ["mem0", "letta", "hindsight"])
+@pytest.mark.parametrize("kind", ["mem0", "hindsight"])
 def test_one_tag_as_text_is_one_tag(kind: str, mem: Memotherm, tmp_path: Path) -> None:
     """Its letters are no tags."""
     entry = {"memory": "Likes tea", "text": "Likes tea", "tags": "food", "categories": "food"}
@@ -164,25 +142,6 @@ def test_the_database_of_claude_mem(mem: Memotherm, tmp_path: Path) -> None:
     assert (tmp_path / "claude-mem.db").read_bytes() == before
 
 
-def test_the_markdown_of_mempalace(mem: Memotherm, tmp_path: Path) -> None:
-    """Each drawer is one memory; the indexes are left out."""
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "index.md").write_text("# Palace Export\n\n| Wing | Rooms | Drawers |\n")
-    drawer = (
-        "## {}\n\n> {}\n\n| Field | Value |\n|-------|-------|\n"
-        "| Source | {} |\n| Filed | 2025-03-01 |\n| Added by | ana |\n\n---\n\n"
-    )
-    text = drawer.format("d1", "Tea is hot\n> \n> and green", "a.md") + drawer.format("d2", "Tea is cheap", "unknown")
-    (tmp_path / "shop" / "kitchen.md").write_text(f"# shop / kitchen\n\n{text}")
-    mem.store.import_("mempalace", tmp_path)
-
-    second, first = mem.scoped(project="shop").find()
-    assert (first.content, second.content) == ("Tea is hot\n\nand green", "Tea is cheap")
-    assert first.metadata["original_id"] == "d1"
-    assert "source_file" not in second.metadata
-    assert second.created_at == datetime(2025, 3, 1, tzinfo=UTC)
-
-
 def test_an_import_reports_its_progress_and_keeps_what_is_done(mem: Memotherm, tmp_path: Path) -> None:
     """After an interruption the same call goes on."""
     (tmp_path / "all.jsonl").write_text("".join(f'{{"content": "fact number {n}"}}\n' for n in range(450)))
@@ -195,39 +154,3 @@ def test_an_import_reports_its_progress_and_keeps_what_is_done(mem: Memotherm, t
         mem.store.import_("jsonl", tmp_path / "all.jsonl", interrupt)
     rest = mem.store.import_("jsonl", tmp_path / "all.jsonl")
     assert (rest.stored, rest.duplicates) == (50, 400)
-
-
-@pytest.mark.parametrize("name", ["MEMORY.md", "tabs.md"])
-def test_front_matter_is_not_a_memory(name: str, mem: Memotherm, tmp_path: Path) -> None:
-    """Its type may be nested, and the file may end with it."""
-    front = "---\nname: tabs\nmetadata:\n  node_type: memory\n  type: user\n---"
-    (tmp_path / name).write_text(f"{front}\n\n- Likes tabs\n")
-    (tmp_path / "empty.md").write_text(front)
-    mem.store.import_("claude-code", tmp_path)
-
-    assert [memory.content.lstrip("- ") for memory in mem.find()] == ["Likes tabs"]
-
-
-def test_the_project_is_found_without_transcripts_if_its_folder_exists(mem: Memotherm, tmp_path: Path) -> None:
-    """A name of Claude Code has dashes for other characters; without the folder it stays as it is."""
-    project = tmp_path / "my.web-app"
-    project.mkdir()
-    for name in (re.sub(r"[^A-Za-z0-9]", "-", str(project)), "-gone-my-app"):
-        folder = tmp_path / "claude" / "projects" / name / "memory"
-        folder.mkdir(parents=True)
-        (folder / "fact.md").write_text(f"A fact of {name}\n")
-    mem.store.import_("claude-code", tmp_path / "claude")
-
-    assert len(told(mem.scoped(project=project_at(project).local))) == 1
-    assert set(told(mem.scoped(project="gone-my-app"))) == {"A fact of -gone-my-app"}
-
-
-def test_a_pipe_among_the_transcripts_of_claude_code_blocks_nothing(mem: Memotherm, tmp_path: Path) -> None:
-    """The name of its folder is that of the project."""
-    folder = tmp_path / "claude" / "projects" / "-gone-app"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "memory" / "fact.md").write_text("The port is 5433\n")
-    os.mkfifo(folder / "session.jsonl")
-    mem.store.import_("claude-code", tmp_path / "claude")
-
-    assert set(told(mem.scoped(project="gone-app"))) == {"The port is 5433"}

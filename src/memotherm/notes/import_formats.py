@@ -1,36 +1,175 @@
-"""Readers of JSON and SQLite exports of other programs; each returns drafts of memories."""
+"""What is read from the exports of other programs: an `Import` collects drafts of memories, and a reader fills it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memotherm.errors import NotAStore
 from memotherm.model import Priority, Retention, Scope, Tier, Trust
+from memotherm.model.clock import any_moment
 from memotherm.model.names import field_of
-from memotherm.notes.imports.entries import (
-    Draft,
-    DraftsOf,
-    Import,
-    Reader,
-    json_lines,
-    json_value,
-    moment,
-    pieces,
-    read_entries,
-    tags_of,
-    text_of,
-)
-from memotherm.statements.kinds import classified
+from memotherm.notes.files import read_file
+from memotherm.notes.values import Skipped
+from memotherm.settings import Settings
 from memotherm.storage.sqlite.files import is_sqlite, read_tables
-from memotherm.text.content import require_text
+from memotherm.text.chunks import ChunkSize, chunks
+from memotherm.text.content import require_text, without_blocks
+from memotherm.text.markdown import decode, split_lines
+from memotherm.text.redaction import redactor
+from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.properties import FILE_SOURCE
+
+#: The arguments of a memory, `created_at`, `scope`, `state` (other fields) and `remark` (what is not as it was).
+Draft = dict[str, Any]
+#: Returns the drafts of an entry, given the time of the import.
+DraftsOf = Callable[[Any, datetime], Iterable[Draft]]
+#: The exceptions of a reader for an invalid entry.
+_BAD_ENTRY = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
+
+_MAX_CHARS = 4000
+
+
+@dataclass(slots=True)
+class Import:
+    """The state of an import."""
+
+    source: str
+    now: datetime
+    settings: Settings
+    #: The drafts to store, each with its origin.
+    drafts: list[tuple[Draft, str]] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    files: int = 0
+    #: How many credentials and private passages were replaced.
+    redacted: int = 0
+    #: Whether it is our own export, which contains only what was stored on purpose.
+    own: bool = False
+
+    def add(self, draft: Draft, where: str) -> None:
+        """Add a draft; one of another program is redacted, and left out if its content is too short."""
+        if not self.own:
+            draft = self._redacted(draft)
+        if not self.own and len(draft["content"].strip()) < 3:
+            self.skip(where, "too short to mean something")
+            return
+        if remark := draft.pop("remark", ""):
+            self.skip(where, remark)
+        self.drafts.append(({"source": self.source, **draft}, where))
+
+    def read(self, entry: Any, drafts_of: DraftsOf, where: str, problem: str) -> None:  # noqa: ANN401
+        """Add the drafts of an entry; skip it if it is invalid."""
+        try:
+            drafts = list(drafts_of(entry, self.now))
+        except _BAD_ENTRY as exc:
+            self.skip(where, f"{problem}: {exc}")
+            return
+        for draft in drafts:
+            self.add(draft, where)
+
+    def _redacted(self, draft: Draft) -> Draft:
+        values = {name: draft[name] for name in ("content", "metadata") if name in draft}
+        values, count = redactor(self.settings).redact_values(values)
+        self.redacted += count
+        return {**draft, **values}
+
+    def skip(self, where: str, why: str) -> None:
+        """Record an entry that is not imported."""
+        self.skipped.append(Skipped(path=where, why=why))
+
+    def text(self, file: Path) -> str:
+        """Return the text of a file; empty, with a record in `skipped`, if it cannot be read."""
+        try:
+            content = read_file(file)
+        except OSError as exc:
+            self.skip(file.name, f"cannot be read: {exc.strerror or exc}")
+            return ""
+        if content is None:
+            return ""
+        self.files += 1
+        return "\n".join(split_lines(decode(content.data)))
+
+
+class Reader(NamedTuple):
+    """A reader of the memories of another program, and what it reads."""
+
+    read: Callable[[Path, Import], None]
+    source: str
+
+
+def json_value(file: Path, reading: Import) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the JSON value of a file, or the list of its JSON lines; None if it has neither."""
+    text = reading.text(file)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    values = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                values.append(json.loads(line))
+            except (ValueError, RecursionError) as exc:
+                reading.skip(f"{file.name}#L{number}", f"not JSON: {exc}")
+    return values
+
+
+def json_lines(file: Path, reading: Import, drafts_of: DraftsOf, problem: str) -> None:
+    """Read a file with one JSON object per line; any other line is added to `skipped`."""
+
+    def drafts_of_line(line: str, now: datetime) -> Iterable[Draft]:
+        return drafts_of(json.loads(line), now)
+
+    for number, line in enumerate(reading.text(file).split("\n"), 1):
+        if line.strip():
+            reading.read(line, drafts_of_line, f"{file.name}#L{number}", problem)
+
+
+def read_entries(entries: Iterable[Any], reading: Import, drafts_of: DraftsOf, where: str) -> None:
+    """Read the entries of a list; invalid ones are added to `skipped` with their number."""
+    for number, entry in enumerate(entries, 1):
+        reading.read(entry, drafts_of, f"{where}[{number}]", "cannot be read")
+
+
+def moment(value: object, now: datetime) -> dict[str, datetime]:
+    """Return {"created_at": ...} for a time as text or a number; empty for anything else or the future."""
+    at = any_moment(value)
+    return {} if at is None or at > now else {"created_at": at}
+
+
+def text_of(entry: Mapping[str, Any], name: str) -> str:
+    """Return a field that must be text."""
+    value = entry[name]
+    if not isinstance(value, str):
+        raise TypeError(f"its `{name}` is not text")
+    return value
+
+
+def tags_of(value: object) -> list[str]:
+    """Return a list of tags, or one tag, as texts."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    return [str(tag) for tag in value] if isinstance(value, list) else []
+
+
+def pieces(text: str, **fields: Any) -> Iterator[Draft]:  # noqa: ANN401 - the fields of a draft
+    """Yield drafts of a text without recalled blocks, split where it is too long for one memory."""
+    clean = without_blocks(text).strip()
+    contents = [clean] if clean else []
+    if len(clean) > _MAX_CHARS:
+        contents = [chunk.text for chunk in chunks(clean, count_tokens, ChunkSize(size=800, overlap=0))]
+    for content in contents:
+        yield {"content": content, **fields}
+
+
+# Formats
 
 #: Tables of the database, and the lists of the export with the same rows.
 _TABLES = {"observations": "observations", "summaries": "session_summaries"}
@@ -167,52 +306,6 @@ def _hindsight_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft
     }
 
 
-def _read_letta(source: Path, reading: Import) -> None:
-    """Read the blocks, the messages and the passages of agents."""
-    data = json_value(source, reading)
-    if isinstance(data, list):
-        read_entries(data, reading, _passage, source.name)
-        return
-    if not isinstance(data, Mapping):
-        reading.skip(source.name, "not an agent file")
-        return
-    read_entries([*_list(data, "blocks"), *_list(data, "core_memory")], reading, _block, f"{source.name} blocks")
-    for agent in [*_list(data, "agents"), *([data] if "messages" in data else [])]:
-        name = str(agent.get("name") or "") if isinstance(agent, Mapping) else ""
-        messages = _list(agent, "messages") if isinstance(agent, Mapping) else []
-        read_entries(messages, reading, partial(_message, name), f"{source.name} messages")
-    read_entries([*_list(data, "passages"), *_list(data, "archival_memory")], reading, _passage, source.name)
-
-
-def _list(data: Mapping[str, Any], name: str) -> list[Any]:
-    value = data.get(name)
-    return value if isinstance(value, list) else []
-
-
-def _block(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
-    """Yield a block of core memory; that of the user is about the person."""
-    label = str(entry.get("label") or "block")
-    kind, created = "fact" if label == "human" else "context", moment(entry.get("created_at"), now)
-    yield from pieces(text_of(entry, "value"), kind=kind, tags=[label], metadata=_identity(entry), **created)
-
-
-def _passage(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
-    tags, metadata = tags_of(entry.get("tags")), {**(entry.get("metadata") or {}), **_identity(entry)}
-    yield from pieces(text_of(entry, "text"), tags=tags, metadata=metadata, **moment(entry.get("created_at"), now))
-
-
-def _message(agent: str, entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
-    """Yield the messages of user and agent; tool calls and system prompts are skipped."""
-    if entry.get("role") not in ("user", "assistant"):
-        return
-    content = entry.get("content", entry.get("text"))
-    parts = content if isinstance(content, list) else [{"text": content}]
-    text = "\n".join(str(part["text"]) for part in parts if isinstance(part, Mapping) and part.get("text"))
-    metadata = {"role": entry["role"], **({"agent": agent} if agent else {}), **_identity(entry)}
-    kind = classified(text, by_user=entry["role"] == "user").name
-    yield from pieces(text, kind=kind, metadata=metadata, **moment(entry.get("created_at"), now))
-
-
 def _identity(entry: Mapping[str, Any]) -> Draft:
     return {"original_id": str(entry["id"])} if entry.get("id") else {}
 
@@ -280,68 +373,13 @@ def _mem0_drafts(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
     }
 
 
-_TITLE = re.compile(r"\A# (?P<wing>.+) / (?P<room>.+)\n")
-_DRAWER = re.compile(
-    r"^## (?P<id>\S+)\n\n> (?P<content>.*?)\n\n\| Field \| Value \|\n\|-+\|-+\|\n(?P<fields>(?:\|[^\n]*\|\n)+)\n---$",
-    re.MULTILINE | re.DOTALL,
-)
-_FIELD = re.compile(r"^\| (.+?) \| (.*) \|$", re.MULTILINE)
-_NAMES = {"Source": "source_file", "Filed": "filed_at", "Added by": "added_by"}
-
-
-def _read_mempalace(source: Path, reading: Import) -> None:
-    """Read the drawers of all wings and rooms."""
-    lines = sorted(source.rglob("*.jsonl")) if source.is_dir() else [source] * (source.suffix == ".jsonl")
-    for file in lines:
-        json_lines(file, reading, _drawer, "not a drawer")
-    if lines:
-        return
-    for file in sorted(source.rglob("*.md")) if source.is_dir() else [source]:
-        _room(file, reading)
-
-
-def _room(file: Path, reading: Import) -> None:
-    """Read the Markdown of a room; indexes and overviews have another title."""
-    text = reading.text(file)
-    title = _TITLE.match(text)
-    if title is None:
-        return
-    drawers = list(_DRAWER.finditer(text))
-    if not drawers:
-        reading.skip(file.name, "no drawer in the form of an export")
-    for drawer in drawers:
-        fields = {_NAMES[name]: value for name, value in _FIELD.findall(drawer["fields"]) if name in _NAMES}
-        known = {name: value for name, value in fields.items() if value != "unknown"}
-        entry = {
-            "id": drawer["id"],
-            "document": re.sub(r"^> ?", "", drawer["content"], flags=re.MULTILINE),
-            "metadata": {"wing": title["wing"], "room": title["room"], **known},
-        }
-        for draft in _drawer(entry, reading.now):
-            reading.add(draft, f"{file.name}#{drawer['id']}")
-
-
-def _drawer(entry: Mapping[str, Any], now: datetime) -> Iterator[Draft]:
-    metadata = _metadata(entry)
-    filed, wing = metadata.pop("filed_at", None), metadata.get("wing")
-    yield from pieces(
-        text_of(entry, "document"),
-        tags=[str(metadata[name]) for name in ("wing", "room") if metadata.get(name)],
-        metadata={**metadata, "original_id": str(entry["id"])},
-        scope={"project": str(wing)} if wing and str(wing) != "unknown" else {},
-        **moment(filed, now),
-    )
-
-
 _read_mem0 = partial(_read_list, drafts_of=_mem0_drafts, names=("results", "memories"))
 _read_hindsight = partial(_read_list, drafts_of=_hindsight_drafts, names=("items", "results"))
 _read_exported = partial(json_lines, drafts_of=_exported_drafts, problem="not an exported memory")
 READERS = {
     "mcp-memory": Reader(_read_mcp_memory, "the JSON lines of the MCP reference memory server"),
     "mem0": Reader(_read_mem0, "the JSON of get_all() or of an export"),
-    "letta": Reader(_read_letta, "an agent file (.af), or the JSON of archival memory"),
     "claude-mem": Reader(_read_claude_mem, "the JSON of its export script, or its database"),
-    "mempalace": Reader(_read_mempalace, "the folder that `mempalace export` writes"),
     "hindsight": Reader(_read_hindsight, "the JSON that lists the memories of a bank"),
     "jsonl": Reader(_read_exported, "the JSON lines that `memotherm export` writes"),
 }

@@ -17,9 +17,7 @@ from pathlib import Path
 from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model import Scope, Trust
 from memotherm.model.value import Value
-from memotherm.notes.imports import formats, markdown
-from memotherm.notes.imports.entries import Draft, Import
-from memotherm.notes.placement import local_day
+from memotherm.notes.import_formats import READERS, Draft, Import
 from memotherm.notes.values import Skipped
 from memotherm.settings import Settings
 from memotherm.text.content import pluralize
@@ -32,9 +30,8 @@ Store = Callable[[Sequence[Draft], ScopeFields], Sequence[str]]
 #: Called with (entries done, total entries).
 Progress = Callable[[int, int], None]
 
-_READERS = markdown.READERS | formats.READERS
 #: What can be imported, and what each of them is read from.
-KINDS = {kind: reader.source for kind, reader in _READERS.items()}
+KINDS = {kind: reader.source for kind, reader in READERS.items()}
 _BATCH = 200
 _OUTCOMES = ("stored", "known", "forgotten")
 
@@ -95,13 +92,13 @@ def import_memories(
     by: Trust = Trust.PERSON,
 ) -> Imported:
     """Read another program's memories, and let `store` store them with the trust `by` at most."""
-    reader = _READERS.get(kind)
+    reader = READERS.get(kind)
     if reader is None:
-        raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(_READERS)}")
+        raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(READERS)}")
     source = Path(path).expanduser()
     if not source.exists():
         raise NotFound(f"{source} does not exist: name the folder or file to import")
-    reading = Import(f"import:{kind}", now, local_day(now, settings), settings, own=kind == "jsonl")
+    reading = Import(f"import:{kind}", now, settings, own=kind == "jsonl")
     reader.read(source, reading)
     outcomes: Counter[str] = Counter()
     entries: list[ImportedEntry] = []
