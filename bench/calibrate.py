@@ -3,8 +3,8 @@
 Three things are fitted and printed as they stand in the source, the first two on evaluation sets, the last on the
 scripted weeks of work:
 
-    embed/calibration.py    the map from cosine to relevance, from the cosines of questions and texts
-    recall/confidence.py    the weights of confidence, from questions and from prompts that no memory answers
+    embed/protocol.py       the map from cosine to relevance, from the cosines of questions and texts
+    recall/evidence.py      the weights of confidence, from questions and from prompts that no memory answers
     context/selection.py    which hits are injected, from the prompts of the weeks
 
 The weights are drawn towards the present ones, as far as the questions do not say otherwise. They are judged on each
@@ -32,11 +32,11 @@ from bench.quality import SetClock, latest, remember_documents, view_of
 from bench.silence import TEN_FACTS, beginnings
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.embed.calibration import RARE, USUAL, Calibration
 from memotherm.embed.local import LocalEmbedder
+from memotherm.embed.protocol import RARE, USUAL, Calibration
 from memotherm.opening import open as open_memory
-from memotherm.recall import confidence
-from memotherm.recall.confidence import Signs
+from memotherm.recall import evidence
+from memotherm.recall.evidence import Signs
 from memotherm.settings import load as load_settings
 
 __all__ = ["Asked", "Cosines", "ask", "cosines_of", "fitted_calibration", "fitted_weights", "main"]
@@ -136,26 +136,26 @@ def ask(data: EvaluationSet, prompts: Sequence[SilentPrompt], embedder: Embedder
 def _signs() -> Iterator[list[Signs]]:
     """Collect the signs of every search with vectors; a search without words or candidates has none."""
     seen: list[Signs] = []
-    estimate = confidence.confidence
+    estimate = evidence.confidence
 
     def noted(signs: Signs) -> float:
         if signs.closeness is not None:
             seen.append(signs)
         return estimate(signs)
 
-    confidence.confidence = noted
+    evidence.confidence = noted
     try:
         yield seen
     finally:
-        confidence.confidence = estimate
+        evidence.confidence = estimate
 
 
 def present_weights() -> Numbers:
-    """Return the weights of `recall/confidence.py`: the logarithm of the odds is linear in the signs."""
+    """Return the weights of `recall/evidence.py`: the logarithm of the odds is linear in the signs."""
     nothing = Signs(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    constant = _logit(confidence.confidence(nothing))
+    constant = _logit(evidence.confidence(nothing))
     # A small step, because the confidence of a large one is 1 to the last digit.
-    slopes = [_logit(confidence.confidence(nothing._replace(**{name: 0.1}))) - constant for name in NAMES]
+    slopes = [_logit(evidence.confidence(nothing._replace(**{name: 0.1}))) - constant for name in NAMES]
     return np.array([constant, *(10 * slope for slope in slopes)])
 
 
@@ -215,7 +215,7 @@ def main(words: Sequence[str] | None = None) -> None:
     embedder = cached(model, Path(vectors) if vectors else None)
     conversations = [data for data in sets if data.documents[0].kind == "message"] or sets
     calibration = fitted_calibration(_pooled([cosines_of(data, embedder) for data in conversations]))
-    print("embed/calibration.py:", *calibration.points, sep="\n    ")
+    print("embed/protocol.py:", *calibration.points, sep="\n    ")
     embedder.calibration = calibration  # type: ignore[attr-defined]  # searches use it instead of the shipped one
     prompts = load_prompts(arguments.data)
     parts = [part for whole in (TEN_FACTS, *sets) for part in (*beginnings(whole), whole)]

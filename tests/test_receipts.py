@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memotherm import Memory, Memotherm, NotFound
-from memotherm.model import reasons
+from memotherm.model import receipts
 from memotherm.testing import FakeClock
 
 Open = Callable[..., Memotherm]
@@ -370,6 +370,6 @@ def test_the_receipt_of_a_scope_that_stores_nothing_has_its_agent_and_session(me
 def test_every_reason_to_consider_a_memory_belongs_to_a_part_of_the_context() -> None:
     """The bar of a context on the dashboard leaves none out."""
     considered = [
-        code for code in reasons.WORDS if list(reasons.WORDS).index(code) < list(reasons.WORDS).index("shortened")
+        code for code in receipts.WORDS if list(receipts.WORDS).index(code) < list(receipts.WORDS).index("shortened")
     ]
-    assert set(considered) == set(reasons.PARTS)
+    assert set(considered) == set(receipts.PARTS)

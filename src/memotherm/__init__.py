@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from memotherm.memory import *
     from memotherm.model import *
     from memotherm.model.memory import *
-    from memotherm.model.reasons import *
     from memotherm.model.recall import *
     from memotherm.model.receipts import *
     from memotherm.model.reports import *
@@ -124,7 +123,6 @@ _HOMES = (
     "memory",
     "model.memory",
     "model.recall",
-    "model.reasons",
     "model.receipts",
     "model.results",
     "model.reports",

@@ -21,10 +21,10 @@ from memotherm.errors import StoreClosed
 from memotherm.memory import Memotherm
 from memotherm.model import Trust
 from memotherm.model.memory import ScopeFields
-from memotherm.model.process import OwnProcess
 from memotherm.notes.notes import Notes
 from memotherm.notes.watcher import Watcher
 from memotherm.session import Session
+from memotherm.storage.base import OwnProcess
 
 __all__ = ["AsyncMemotherm", "AsyncNotes", "AsyncSession", "Opening"]
 

@@ -25,13 +25,13 @@ from memotherm.model.actions import Action
 from memotherm.model.clock import Clock, system_clock
 from memotherm.model.marks import ANCHORS
 from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName, TierValue
-from memotherm.model.process import OwnProcess
 from memotherm.model.recall import Feedback
 from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
 from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
 from memotherm.remember.draft import Draft, draft_of
 from memotherm.session import Session
 from memotherm.settings import Settings
+from memotherm.storage.base import OwnProcess
 from memotherm.storage.store import Store
 from memotherm.tiers.active_policy import ActivePolicy
 from memotherm.tiers.engine import combined

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from urllib3 import HTTPResponse
 
-from memotherm.embed.http import batches, estimated_tokens, pause
-from memotherm.embed.secret import checked_key, checked_url, redact, redact_url
+from memotherm.embed.http import batches, checked_key, checked_url, estimated_tokens, pause, redact, redact_url
 from memotherm.embed.services import OpenAIEmbedder
 from memotherm.errors import EmbedderError, EmbedderRefused, EmbedderUnavailable, InvalidInput
 

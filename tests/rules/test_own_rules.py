@@ -12,7 +12,7 @@ import memotherm
 from memotherm import DEFAULT_RULES, Memory, Memotherm, Move, Select, Situation, Tier
 from memotherm.errors import InvalidInput
 from memotherm.testing import FakeClock, HashEmbedder
-from memotherm.tiers.rules.defaults import installed_rules
+from memotherm.tiers.rules.table import installed_rules
 from tests.plugins import install_plugin
 from tests.stores import located
 

@@ -25,9 +25,9 @@ from memotherm.model.actions import Action
 from memotherm.storage import base
 from memotherm.storage.open import open_store
 from memotherm.storage.sqlite.band import CodedBand, ExactBand
-from memotherm.storage.sqlite.migrate import SCHEMA_VERSION
 from memotherm.storage.sqlite.statements import PART_BITS, SQL
 from memotherm.storage.sqlite.store import SqliteStore
+from memotherm.storage.sqlite.tables import SCHEMA_VERSION
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Search
 from memotherm.testing import HashEmbedder

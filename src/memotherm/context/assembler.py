@@ -24,7 +24,7 @@ from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Priority, Tier
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import FormatName
-from memotherm.model.reasons import Reason
+from memotherm.model.receipts import Reason
 from memotherm.model.value import Lazy
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.recaller import RecallLog

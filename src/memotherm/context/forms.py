@@ -14,7 +14,7 @@ from typing import NamedTuple
 from memotherm.context.formats import FULL, SHORTENED, TITLE, Format, cost_line, label
 from memotherm.context.values import Entry
 from memotherm.model import Memory, Why
-from memotherm.model.reasons import Reason
+from memotherm.model.receipts import Reason
 from memotherm.model.value import Lazy
 from memotherm.recall.values import Ranked
 from memotherm.text.content import sentence_ends, title

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from memotherm.context.forms import PARTS, Form, Item
-from memotherm.model.reasons import Reason
+from memotherm.model.receipts import Reason
 
 #: In a shared group, the most of the space that the first, the second and each later memory may cost. A later one
 #: may cost a quarter of what is left at most: the last memories that fit are shortened, so that more of them do.

@@ -31,7 +31,7 @@ from memotherm.context.groups import Exclusion, Group, limited, min_rest_for_hot
 from memotherm.context.values import Entry
 from memotherm.errors import BudgetTooSmall
 from memotherm.model import Priority
-from memotherm.model.reasons import Reason
+from memotherm.model.receipts import Reason
 from memotherm.model.value import Lazy
 
 #: How often a text is counted until the number in its last line is right.

@@ -12,8 +12,7 @@ from memotherm.context.formats import format_of
 from memotherm.context.forms import Candidate, Form, Item, QueryFocus, Renderer
 from memotherm.context.packer import text_of
 from memotherm.model import Event, Memory, Priority, Retention, Tier
-from memotherm.model.reasons import Reason
-from memotherm.model.receipts import KeptEntry, KeptReceipt, ReceiptAnswer, SentContext, SentPart
+from memotherm.model.receipts import KeptEntry, KeptReceipt, Reason, ReceiptAnswer, SentContext, SentPart
 from memotherm.recall.as_of import state_at
 from memotherm.text.tokens import counter
 

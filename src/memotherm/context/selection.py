@@ -11,8 +11,8 @@ from memotherm.context.forms import Candidate
 from memotherm.model import Memory, Priority
 from memotherm.model.clock import to_micros
 from memotherm.model.marks import ANCHORS, doubtful_parts, outdated_sentences
-from memotherm.model.reasons import Reason
-from memotherm.recall.confidence import subject_words
+from memotherm.model.receipts import Reason
+from memotherm.recall.evidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
 from memotherm.storage.values import Record
 from memotherm.text.content import digest
@@ -72,6 +72,8 @@ class Selection:
     #: The number of the last event in the snapshot; None if the store does not know it.
     seen: int | None = None
     notes: list[str] = field(default_factory=list)
+    #: Why hits are not relevant enough, by number and whether it is one of the first; None if they are.
+    _irrelevant: dict[tuple[int, bool], Reason | None] = field(default_factory=dict)
     #: Whether more memories are pinned than a context holds.
     pinned_cut: bool = False
 
@@ -105,13 +107,18 @@ class Selection:
 
     def irrelevance(self, hit: Ranked, place: int) -> Reason | None:
         """Return why the hit at this place in the ranking is not relevant enough; None if it is."""
-        first = place < _FIRST_HITS
-        least = self.best * (_FIRST_SHARE if first else _LATER_SHARE)
+        asked = hit.no, place < _FIRST_HITS
+        if asked not in self._irrelevant:
+            self._irrelevant[asked] = self._irrelevance(hit, first=asked[1])
+        return self._irrelevant[asked]
+
+    def _irrelevance(self, hit: Ranked, *, first: bool) -> Reason | None:
+        least, relevance = self.best * (_FIRST_SHARE if first else _LATER_SHARE), hit.relevance
         if not (first and self.confident):
             least = max(least, _LEAST_RELEVANCE)
-        if hit.relevance < least:
-            return Reason(code="relevance", details=(float(hit.relevance), float(least)))
-        close = hit.closeness >= min(_CLOSE, hit.relevance / _MOST_HINTS)
+        if relevance < least:
+            return Reason(code="relevance", details=(float(relevance), float(least)))
+        close = hit.closeness >= min(_CLOSE, relevance / _MOST_HINTS)
         if self.has_subject and not hit.coverage and not close:
             return Reason(code="hints")
         return None

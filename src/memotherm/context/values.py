@@ -9,7 +9,7 @@ from typing import Any
 
 from memotherm.model import Memory, Tier, Why
 from memotherm.model.memory import FormatName
-from memotherm.model.reasons import Considered, Reason
+from memotherm.model.receipts import Considered, Reason
 from memotherm.model.value import Lazy, Value
 from memotherm.text.content import first_line
 

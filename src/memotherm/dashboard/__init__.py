@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from memotherm.model.actions import Action
-from memotherm.model.reasons import GROUPS, PARTS
+from memotherm.model.receipts import GROUPS, PARTS
 
 __all__ = ["ASSETS_PATH", "INDEX_PATH", "routes"]
 

@@ -15,8 +15,8 @@ from urllib.parse import quote
 import numpy as np
 
 from memotherm.embed import http, windows
+from memotherm.embed.http import checked_key, checked_url, host_of
 from memotherm.embed.protocol import unit
-from memotherm.embed.secret import checked_key, checked_url, host_of
 from memotherm.errors import DimensionMismatch, EmbedderError, SettingsError
 
 if TYPE_CHECKING:

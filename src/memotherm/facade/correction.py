@@ -19,7 +19,7 @@ from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
 from memotherm.model.marks import ENDS
 from memotherm.model.results import Conflict, Selection
-from memotherm.recall.mentioned import ALIAS, ALIASES, mentioned
+from memotherm.recall.selecting import ALIAS, ALIASES, mentioned
 from memotherm.remember.draft import (
     Draft,
     checked_key,

@@ -13,7 +13,7 @@ from memotherm.facade.services import Services
 from memotherm.model import Priority, Retention, Scope, Tier, Trust
 from memotherm.model.clock import as_moment, read_clock, to_micros
 from memotherm.model.memory import HISTORY, MemoryFilters, OrderName, TierName, placed_in, placement
-from memotherm.recall.mentioned import mentioned
+from memotherm.recall.selecting import mentioned
 from memotherm.recall.values import Question
 from memotherm.remember.draft import checked_key, checked_tags
 from memotherm.storage.store import Store

@@ -1,15 +1,139 @@
-"""Receipts of contexts as they are kept, and why a memory was not in a prompt."""
+"""Receipts of contexts as they are kept, and why a memory is in a context, or is not.
+
+Reasons are codes that are recorded where it is decided; the words for them are only here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from memotherm.model.memory import Scope
-from memotherm.model.reasons import Considered, Decided, Reason
 from memotherm.model.value import Value
+
+#: The words for each code; the details of a reason take the places of the braces.
+WORDS: Mapping[str, str] = {
+    # Why a memory was considered.
+    "pinned": "pinned, kept in {}",
+    "blocker": "an active blocker",
+    "current": "current work",
+    "current_priority": "current work, {}",
+    "rule": "a rule",
+    "profile": "about the user",
+    "task": "an open task",
+    "summary": "the summary of the last session",
+    "said_on": "of {}",
+    "best_hit": "best match, found in {1}",
+    "hit": "match {}, found in {}",
+    "call": "{}: {}",
+    "similar_call": "{}: similar, relevance {:.2f}",
+    "replaces": "it was said later than {}, which is perhaps outdated",
+    # How it was included.
+    "shortened": "shortened to whole sentences",
+    "title": "title only",
+    # Why it was left out.
+    "given": "this session was given it before",
+    "duplicate": "{} says the same",
+    "sibling": "{} says this of {}",
+    "relevance": "not relevant enough ({:.2f}, needs {:.2f})",
+    "hints": "only its time or author matches the query",
+    "context_min_confidence": "the search found no clear answer (confidence {:.2f}, needs {:.2f})",
+    "valid_until": "what it says no longer holds",
+    "valid_from": "what it says does not hold yet",
+    "condition": "it has ended: {}",
+    "branch": "it is about the branch {}",
+    "max_pinned": "{} memories are pinned, and max_pinned is {}",
+    "on_pinned_overflow": "the pinned memories need {} tokens, and the budget is {}",
+    "hot_max_tokens": "the hot block is full at {} tokens",
+    "hot_max_facts": "the hot block is full at {} memories",
+    "recall_max_tokens": "recalled memories are full at {} tokens",
+    "entry_tokens": "even its title costs more than one memory may",
+    "low": "low priority enters when space is left",
+    "budget": "it did not fit into {} tokens after what comes before it",
+    "frame": "nothing fits into {1} tokens: the frame alone takes {0}",
+    "beside": "no memory fits into {1} tokens beside the frame of {0}",
+    "off": "a budget of 0 turns the context off",
+    # Why it was not considered.
+    "later": "it was stored later, at {} UTC",
+    "scope": "its scope ({}) cannot be seen from the scope of the context ({})",
+    "hidden": "it was {} then: restore it to have it considered",
+    "proposed": "it was only proposed then: approve it to have it considered",
+    "expired": "it had expired at {} UTC",
+    "unknown": "it was {} then, and the receipt does not record why it was not in the context",
+    "unsearched": "it was {} then, and contexts without a question search nothing",
+    "unsearched_cold": "it was cold then, and contexts search cold memories only with include_cold",
+    "unranked": "it was {} then, and not among the first hits of the search for the question",
+}  # fmt: skip
+
+_NOT_RELEVANT = ("duplicate", "sibling", "relevance", "hints", "context_min_confidence")
+_NOT_VALID = ("valid_until", "valid_from", "condition", "branch")
+_NO_ROOM = (
+    "max_pinned", "on_pinned_overflow", "hot_max_tokens", "hot_max_facts", "recall_max_tokens", "entry_tokens",
+    "low", "budget", "frame", "beside", "off",
+)  # fmt: skip
+#: What codes of the same kind have in common: the answer to "why was it left out?" in short.
+GROUPS: Mapping[str, str] = {
+    "given": "Already given in this session",
+    **dict.fromkeys(_NO_ROOM, "No room"),
+    **dict.fromkeys(_NOT_RELEVANT, "Not relevant"),
+    **dict.fromkeys(_NOT_VALID, "Does not hold now"),
+}
+
+#: The part of a context that a memory is in, by why it was considered.
+PARTS: Mapping[str, str] = {
+    "pinned": "pinned", "rule": "rules", "profile": "about the user", "task": "open tasks",
+    "blocker": "current work", "current": "current work", "current_priority": "current work",
+    "summary": "the last session", "said_on": "recalled", "best_hit": "recalled", "hit": "recalled",
+    "call": "recalled", "similar_call": "recalled", "replaces": "what perhaps replaces others",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class Reason(Value):
+    """A reason as it is recorded: a code, and the numbers and names that its words tell."""
+
+    code: str
+    details: tuple[str | int | float, ...] = ()
+
+    def __str__(self) -> str:
+        return WORDS[self.code].format(*self.details)
+
+
+class Decided(Value):
+    """Something that was decided about a memory, with the reasons."""
+
+    __slots__ = ()
+
+    #: Why the memory was considered, and what decided, as codes.
+    reasons: tuple[Reason, ...]
+
+    @property
+    def rule(self) -> str:
+        """The code of what decided."""
+        return self.reasons[-1].code
+
+    @property
+    def reason(self) -> str:
+        """The reasons in words: why it was considered, then what decided."""
+        return "; ".join(map(str, self.reasons))
+
+
+class Considered(Decided):
+    """A memory that was considered for a context: included in it, or left out."""
+
+    __slots__ = ()
+
+    #: pinned, hot or recalled: the section of the text.
+    section: str
+    #: full, shortened or title; None when it was left out.
+    form: str | None
+
+    @property
+    def rule(self) -> str:
+        """What decided: its section if it was included, else the code of the last reason."""
+        return self.section if self.form else super().rule
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

@@ -19,7 +19,7 @@ from memotherm.model.names import field_of
 from memotherm.notes.files import read_file
 from memotherm.notes.values import Skipped
 from memotherm.settings import Settings
-from memotherm.storage.sqlite.files import is_sqlite, read_tables
+from memotherm.storage.sqlite.driver import is_sqlite, read_tables
 from memotherm.text.chunks import ChunkSize, chunks
 from memotherm.text.content import require_text, without_blocks
 from memotherm.text.markdown import decode, split_lines

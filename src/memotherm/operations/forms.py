@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from memotherm.context.values import Context, Entry, Receipt
 from memotherm.model import Event, Memory, Priority, Tier, Why
-from memotherm.model.reasons import Reason
+from memotherm.model.receipts import Reason
 from memotherm.model.results import SessionStatus, Suggestion, TierCount
 from memotherm.model.value import Lazy
 from memotherm.text.content import first_line

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from memotherm.model import Priority
 from memotherm.model.clock import to_micros
-from memotherm.recall.confidence import subject_words
-from memotherm.recall.evidence import ABSENT_WORD
+from memotherm.recall.evidence import ABSENT_WORD, subject_words
 from memotherm.recall.values import (
     USE_HALF_LIFE_DAYS,
     Evidence,
@@ -363,8 +362,8 @@ class OrderSuccessors:
             high, low = (places[no] for no in wrong)
             older, newer = ranked[high], ranked[low]
             gap = older.score - newer.score
-            stands_for = older.row if newer.relevance < older.relevance else None
-            ranked[high] = newer._replace(score=older.score, newer=newer.newer + gap, stands_for=stands_for)
+            judged = older.row if newer.relevance < older.relevance else newer.row
+            ranked[high] = newer._replace(score=older.score, newer=newer.newer + gap, judged=judged)
             ranked[low] = older._replace(score=newer.score, newer=older.newer - gap)
             places |= {older.no: low, newer.no: high}
         state.ranked = ranked

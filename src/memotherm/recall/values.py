@@ -11,8 +11,7 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.embed.calibration import Calibration
-from memotherm.embed.protocol import ScoreTexts
+from memotherm.embed.protocol import Calibration, ScoreTexts
 from memotherm.model import Priority, Tier, Why
 from memotherm.settings import Settings
 from memotherm.storage.candidates import Candidates
@@ -206,14 +205,14 @@ class Ranked(NamedTuple):
     #: The row of the candidate in the evidence and in the parts of the score.
     row: int
     parts: ScoreParts
+    #: The row that tells how relevant it is: its own, or that of a memory that it has superseded and stands for.
+    judged: int
     #: What an exchange with another version of the same statement, or the limit of an earlier block, has added.
     newer: float = 0.0
     #: The reranker's score.
     rerank: float | None = None
     #: "newer" or "older" if it stands behind, or before, another version of the same statement because of its tier.
     version: str | None = None
-    #: The row of the memory that it has superseded and stands for: it is as relevant as that.
-    stands_for: int | None = None
 
     @property
     def priority(self) -> Priority:
@@ -221,14 +220,9 @@ class Ranked(NamedTuple):
         return _PRIORITIES[self.parts.evidence.priorities.item(self.row)]
 
     @property
-    def _judged(self) -> int:
-        """The row that tells how relevant it is."""
-        return self.row if self.stands_for is None else self.stands_for
-
-    @property
     def relevance(self) -> float:
         """The fused evidence, before use and boosts; thresholds look at it."""
-        return self.parts.relevance.item(self._judged)
+        return self.parts.relevance.item(self.judged)
 
     @property
     def penalty(self) -> float:
@@ -238,12 +232,12 @@ class Ranked(NamedTuple):
     @property
     def coverage(self) -> float:
         """The share of the query's words that it has."""
-        return self.parts.evidence.coverage.item(self._judged)
+        return self.parts.evidence.coverage.item(self.judged)
 
     @property
     def closeness(self) -> float:
         """The calibrated cosine, in [0, 1]; NaN without a vector."""
-        return self.parts.evidence.closeness.item(self._judged)
+        return self.parts.evidence.closeness.item(self.judged)
 
     @property
     def author(self) -> float:
@@ -297,9 +291,9 @@ class RankedBlock(Sequence[Ranked]):
     def __getitem__(self, place: slice) -> list[Ranked]: ...
     def __getitem__(self, place: int | slice) -> Ranked | list[Ranked]:
         if isinstance(place, int):
-            return Ranked(self._nos[place], self._scores[place], self.rows[place], self.parts)
+            return Ranked(self._nos[place], self._scores[place], self.rows[place], self.parts, self.rows[place])
         columns = zip(self._nos[place], self._scores[place], self.rows[place], strict=True)
-        return [Ranked(no, score, row, self.parts) for no, score, row in columns]
+        return [Ranked(no, score, row, self.parts, row) for no, score, row in columns]
 
     def __iter__(self) -> Iterator[Ranked]:
         return iter(self[:])

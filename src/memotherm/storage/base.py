@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,10 +11,9 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Generic, Self, TypeVar
 
-from memotherm.errors import LeaseLost, ReadOnly
+from memotherm.errors import LeaseLost, ReadOnly, StoreClosed
 from memotherm.model import Scope
 from memotherm.model.clock import to_micros
-from memotherm.model.process import OwnProcess
 from memotherm.model.results import Problem
 from memotherm.storage.recall_log import without_purged, write_entries
 from memotherm.storage.rows import record_of, scope_of
@@ -23,6 +23,27 @@ from memotherm.storage.values import RecallEntry, Record
 from memotherm.storage.writer import Execute, UnwrittenEntry, Writer
 from memotherm.text.claims import CLAIMS_VERSION
 from memotherm.text.words import WORDS_VERSION
+
+
+class OwnProcess:
+    """The process that opened a store."""
+
+    __slots__ = ("_name", "_pid")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._pid = os.getpid()
+
+    @property
+    def current(self) -> bool:
+        """Whether this code runs in that process, and not in a fork of it."""
+        return os.getpid() == self._pid
+
+    def require(self) -> None:
+        """Raise `StoreClosed` in a forked process."""
+        if os.getpid() != self._pid:
+            raise StoreClosed(f"{self._name} was opened before a fork: open the store again in this process")
+
 
 PartStore = TypeVar("PartStore", bound="StoreBase")
 Result = TypeVar("Result")

@@ -12,9 +12,8 @@ from typing import Any
 
 from memotherm.model import Scope, Tier
 from memotherm.model.clock import from_micros, to_micros
-from memotherm.model.reasons import Reason
 from memotherm.model.recall import TimedRecall
-from memotherm.model.receipts import KeptEntry, KeptReceipt
+from memotherm.model.receipts import KeptEntry, KeptReceipt, Reason
 from memotherm.storage.rows import USE_WINDOW_MICROS, TimedUse, UnwrittenUses
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally

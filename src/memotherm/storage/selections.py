@@ -13,10 +13,9 @@ from memotherm.model.clock import to_micros
 from memotherm.model.recall import USE_WINDOW, UseKind
 from memotherm.storage.filters import Compiler
 from memotherm.storage.statements import Row, Statements, marked
-from memotherm.tiers.rules.conditions import Condition, FieldType, Table
+from memotherm.tiers.rules.conditions import Condition, FieldType, Select, Table
 from memotherm.tiers.rules.properties import CLOSED, FILE_SOURCE, HALF_LIFE_DAYS, OPEN, USE_WEIGHTS
 from memotherm.tiers.rules.rule import Situation
-from memotherm.tiers.rules.select import Select
 from memotherm.tiers.rules.where import AllOf, FieldTest, one_of
 
 _MICROSECOND = timedelta(microseconds=1)

@@ -14,14 +14,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
 from memotherm.errors import StoreBusy, StoreClosed, StoreError, StoreFull, StoreUnavailable
 from memotherm.model.clock import to_micros
-from memotherm.model.process import OwnProcess
 from memotherm.storage.rows import NO_USES, TimedUse, UnwrittenUses
 from memotherm.storage.values import RecallEntry
+
+if TYPE_CHECKING:
+    from memotherm.storage.base import OwnProcess
 
 _log = logging.getLogger(__name__)
 

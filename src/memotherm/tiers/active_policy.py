@@ -106,14 +106,14 @@ def _last_policy(adoptions: Sequence[Adoption]) -> Policy | None:
 
 def _installed_rules() -> Sequence[Rule]:
     # Loaded when rules first run, because hooks start faster without them.
-    from memotherm.tiers.rules.defaults import installed_rules
+    from memotherm.tiers.rules.table import installed_rules
 
     return installed_rules()
 
 
 def rules_of(policy: Policy) -> RuleSource:
     """Return the retention rules, the rules of a policy marked with its hash, and the rules of plugins."""
-    from memotherm.tiers.rules.defaults import DEFAULT_RULES
+    from memotherm.tiers.rules.table import DEFAULT_RULES
 
     own = tuple(replace(rule, policy=policy.digest) for rule in policy.tier_rules)
     known = {rule.id for rule in (*DEFAULT_RULES, *own)}

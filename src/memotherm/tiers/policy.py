@@ -27,10 +27,9 @@ from memotherm.settings import Settings
 from memotherm.storage.store import Store
 from memotherm.tiers.policy_checks import Case, CaseResult, lint, lint_in_store, read_case, run_cases
 from memotherm.tiers.rules.conditions import Finding, Findings, suggestion
-from memotherm.tiers.rules.defaults import BUILTIN_FILE
 from memotherm.tiers.rules.retention import RETENTION_RULES
 from memotherm.tiers.rules.rule import Rule, Situation
-from memotherm.tiers.rules.table import TableRule, read_rule
+from memotherm.tiers.rules.table import BUILTIN_FILE, TableRule, read_rule
 
 __all__ = ["LIMITS", "PRESETS", "Difference", "Finding", "Policy", "load", "loads", "unpacked"]
 

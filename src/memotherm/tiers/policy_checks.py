@@ -19,9 +19,8 @@ from memotherm.settings import Settings
 from memotherm.storage.open import open_store
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Search
-from memotherm.tiers.rules.conditions import Condition, Finding, Findings, Table, suggestion
+from memotherm.tiers.rules.conditions import NEVER, RUNS, Condition, Finding, Findings, Table, suggestion
 from memotherm.tiers.rules.rule import Rule, RuleSet, Selector, Situation
-from memotherm.tiers.rules.select import NEVER, RUNS
 from memotherm.tiers.rules.table import TableRule
 
 # Tests

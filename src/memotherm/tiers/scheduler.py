@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from memotherm.errors import LeaseLost, MemothermError
-from memotherm.model.process import OwnProcess
+from memotherm.storage.base import OwnProcess
 from memotherm.storage.store import Claim, Store
 
 _log = logging.getLogger(__name__)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.embed.calibration import DEFAULT, Calibration, estimate
+from memotherm.embed.protocol import DEFAULT, Calibration, estimate
 from memotherm.errors import DimensionMismatch, EmbedderRefused, MemothermError, StoreError
 from memotherm.model.actions import Action
-from memotherm.model.process import OwnProcess
+from memotherm.storage.base import OwnProcess
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Identity
 

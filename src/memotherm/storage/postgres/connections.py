@@ -36,8 +36,8 @@ from memotherm.errors import (
     StoreFull,
     StoreUnavailable,
 )
-from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
+from memotherm.storage.base import OwnProcess
 from memotherm.storage.postgres.routing import SCHEMA
 from memotherm.storage.postgres.statements import setting, statement
 

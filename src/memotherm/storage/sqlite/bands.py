@@ -36,7 +36,7 @@ from memotherm.storage.sqlite.band import (
     products,
     strongest_parts,
 )
-from memotherm.storage.sqlite.projection import Projection
+from memotherm.storage.sqlite.columns import Projection
 from memotherm.storage.sqlite.statements import PART_BITS, SQL, SqliteStatements, vector_base, vector_range
 from memotherm.storage.values import Identity, Scores, Search
 

@@ -29,11 +29,11 @@ from memotherm.errors import (
     StoreUnavailable,
     WrongKey,
 )
-from memotherm.model.process import OwnProcess
 from memotherm.settings import Settings
 from memotherm.settings.paths import create_file
+from memotherm.storage.base import OwnProcess
 from memotherm.storage.sqlite import driver
-from memotherm.storage.sqlite.files import MEMORY, is_read_only, read_only_uri
+from memotherm.storage.sqlite.driver import MEMORY, is_read_only, read_only_uri
 from memotherm.storage.sqlite.statements import Assigned, SqliteStatements
 from memotherm.storage.writer import Writer
 from memotherm.tiers.rules.properties import heat_of

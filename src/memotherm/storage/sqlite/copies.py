@@ -16,9 +16,9 @@ from memotherm.errors import InvalidInput, NotAStore, NotFound, StoreBusy, Store
 from memotherm.settings.paths import create_file
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.connections import mapped, require_unused
-from memotherm.storage.sqlite.files import require_openable
-from memotherm.storage.sqlite.migrate import require_ours
+from memotherm.storage.sqlite.driver import require_openable
 from memotherm.storage.sqlite.statements import MEMORY_MASK, PART_BITS, SQL, SqliteStatements, vector_range
+from memotherm.storage.sqlite.tables import require_ours
 from memotherm.storage.sqlite.transaction import rebuild
 from memotherm.storage.statements import Row, marked
 from memotherm.storage.transfer import VECTORS, StoreTables, Table

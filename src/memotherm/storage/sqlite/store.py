@@ -27,18 +27,17 @@ from memotherm.storage.filters import filtered_numbers
 from memotherm.storage.rows import scope_row
 from memotherm.storage.sqlite import driver
 from memotherm.storage.sqlite.bands import BandKey, Bands, decoded
-from memotherm.storage.sqlite.check import check, check_text_structure
 from memotherm.storage.sqlite.columns import CandidateColumns, candidate_rows
 from memotherm.storage.sqlite.connections import Connections, mapped
 from memotherm.storage.sqlite.copies import ORIGIN_KEY, SqliteTables, copy
-from memotherm.storage.sqlite.files import MEMORY, require_openable
-from memotherm.storage.sqlite.migrate import SCHEMA_VERSION, migrate, require_ours
+from memotherm.storage.sqlite.driver import MEMORY, require_openable
 from memotherm.storage.sqlite.statements import (
     MEMORY_MASK,
     PART_BITS,
     SqliteStatements,
     vector_base,
 )
+from memotherm.storage.sqlite.tables import SCHEMA_VERSION, check, check_text_structure, migrate, require_ours
 from memotherm.storage.sqlite.text_search import best_matches, posting_lists
 from memotherm.storage.sqlite.transaction import ERASURE_KEY, INDEXES, LOG, SqliteTransaction, rebuild, remove_index
 from memotherm.storage.statements import Row, Statements

@@ -11,11 +11,11 @@ from the policy file `builtin.toml` in this package; those that follow the windo
 
 from typing import TYPE_CHECKING
 
+from memotherm.tiers.rules.conditions import Select
 from memotherm.tiers.rules.rule import STAY, HotUse, Rule, Situation
-from memotherm.tiers.rules.select import Select
 
 if TYPE_CHECKING:
-    from memotherm.tiers.rules.defaults import DEFAULT_RULES
+    from memotherm.tiers.rules.table import DEFAULT_RULES
 
 __all__ = ["DEFAULT_RULES", "STAY", "HotUse", "Rule", "Select", "Situation"]
 
@@ -27,6 +27,6 @@ if not TYPE_CHECKING:
         """Read the built-in rules when they are first asked for: a recall uses none."""
         if name != "DEFAULT_RULES":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from memotherm.tiers.rules.defaults import DEFAULT_RULES
+        from memotherm.tiers.rules.table import DEFAULT_RULES
 
         return DEFAULT_RULES

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Retention
 from memotherm.settings import Settings
+from memotherm.tiers.rules.conditions import Select
 from memotherm.tiers.rules.properties import protected
 from memotherm.tiers.rules.rule import Rule, Situation
-from memotherm.tiers.rules.select import Select
 
 _ALLOWED = {
     # To proposed only by an undo.

@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Retention, Scope, Tier
 from memotherm.settings import Settings
+from memotherm.tiers.rules.conditions import Select
 from memotherm.tiers.rules.properties import is_blocker
-from memotherm.tiers.rules.select import Select
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

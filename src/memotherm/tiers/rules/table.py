@@ -1,19 +1,23 @@
-"""Rules written as tables of a policy file."""
+"""Rules written as tables of a policy file, and the default rules: retention, the built-in file, rules of plugins."""
 
 from __future__ import annotations
 
+import functools
 import string
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from logging import getLogger
+from pathlib import Path
 from typing import Any
 
-from memotherm.errors import InvalidInput
-from memotherm.model import Memory, Move, Priority, Tier
+from memotherm.errors import InvalidInput, MemothermError
+from memotherm.model import Memory, Move, Priority, Tier, entry_points
 from memotherm.model.recall import UseKind
-from memotherm.tiers.rules.conditions import Findings, Table, read_tables, suggestion
+from memotherm.tiers.rules.conditions import ALWAYS, NEVER, RUNS, Findings, Select, Table, read_tables, suggestion
 from memotherm.tiers.rules.properties import USE_WEIGHTS, is_blocker, protected, recent_uses
-from memotherm.tiers.rules.rule import STAY, Situation, Stay
-from memotherm.tiers.rules.select import ALWAYS, NEVER, RUNS, Select
+from memotherm.tiers.rules.retention import RETENTION_RULES
+from memotherm.tiers.rules.rule import STAY, Rule, Situation, Stay, checked_rules
 
 _KEYS = ("id", "run", "when", "unless", "to", "why", "order")
 _TARGETS = (*Tier, "stay")
@@ -178,3 +182,42 @@ def _why(why: object, path: tuple[str | int, ...], found: Findings) -> str:
     except (ValueError, AttributeError, LookupError) as exc:
         found.add("P002", f"cannot read why: {exc}", *path)
     return why
+
+
+# The default rules
+
+_log = getLogger(__name__)
+_GROUP = "memotherm.rules"
+#: The policy file of the built-in rules.
+BUILTIN_FILE = Path(__file__).with_name("builtin.toml")
+
+
+def _builtin_rules() -> tuple[TableRule, ...]:
+    tables = tomllib.loads(BUILTIN_FILE.read_text(encoding="utf-8"))["rule"]
+    found = Findings()
+    rules = [read_rule(table, ("rule", place), found) for place, table in enumerate(tables)]
+    if found:
+        raise RuntimeError(f"{BUILTIN_FILE.name} is damaged: {'; '.join(map(str, found))}")
+    return tuple(rule for rule in rules if rule is not None)
+
+
+BUILTIN_RULES = _builtin_rules()
+#: The rules of a store that was given no others, in the order in which they are asked.
+DEFAULT_RULES: tuple[Rule, ...] = (*RETENTION_RULES, *BUILTIN_RULES)
+
+
+@functools.cache
+def installed_rules() -> tuple[Rule, ...]:
+    """Return the default rules, then the rules of plugins by name; a plugin that fails to load is logged and skipped.
+
+    An entry point of the group `memotherm.rules` names a rule, a class of rules, or a list of rules.
+    """
+    rules = DEFAULT_RULES
+    for name in entry_points.names(_GROUP):
+        try:
+            offered = entry_points.load(_GROUP, name, kind="rule")
+            added = offered if isinstance(offered, list | tuple) else [offered]
+            rules = checked_rules([*rules, *(rule() if isinstance(rule, type) else rule for rule in added)])
+        except MemothermError as exc:
+            _log.warning("the rules of the plugin %s are not used: %s", name, exc)
+    return rules

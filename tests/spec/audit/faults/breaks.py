@@ -96,7 +96,7 @@ def without(tier: Tier) -> Callable[[Any], list[Tier]]:
 
 def without_rules(*ids: str) -> Fault:
     """Leave out some of the built-in rules."""
-    place = "memotherm.tiers.rules.defaults:installed_rules"
+    place = "memotherm.tiers.rules.table:installed_rules"
     return answering(place, lambda rules: tuple(rule for rule in rules if rule.id not in ids))
 
 

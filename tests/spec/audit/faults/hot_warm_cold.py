@@ -60,7 +60,7 @@ FAULTS: Mapping[str, Fault] = {
     "H23": settings(hot_max_tokens=MANY),
     "H24": settings(hot_max_facts=MANY),
     "H25": without_rules("compact.focus"),
-    "H26": answering("memotherm.tiers.rules.defaults:installed_rules", lambda rules: rules[::-1]),
+    "H26": answering("memotherm.tiers.rules.table:installed_rules", lambda rules: rules[::-1]),
     "H27": settings(inactive_preference_days=8),
     "H28": calling("memotherm.tiers.engine:RuleEngine.compact", dry_run=True),
     "H29": instead("memotherm.tiers.rules.rule:HotUse.of", lambda original: lambda cls, memories: cls()),

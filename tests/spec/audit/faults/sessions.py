@@ -86,7 +86,7 @@ FAULTS: Mapping[str, Fault] = {
     "C11": answering(f"{_WORKING}.hot", lambda found: found[::-1]),
     "C12": calling(f"{_SESSION}.spill", ids=None),
     "C13": calling(f"{_SESSION}.spill", count=3),
-    "C14": answering("memotherm.tiers.rules.select:Select.sorted", lambda found: found[::-1]),
+    "C14": answering("memotherm.tiers.rules.conditions:Select.sorted", lambda found: found[::-1]),
     "C15": settings(warm_access_threshold=4),
     "C16": prop("memotherm.model.results:Spill.target_tier", "warm"),
     "C17": calling(f"{_SESSION}.recall", limit=lambda limit: 2 if limit == 3 else limit),
