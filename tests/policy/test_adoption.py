@@ -37,9 +37,9 @@ WRONG = (
 [[rule]]
 id = "house.again"
 run = "compact"
-when = { kind = "message", tier = "warm", uses = 0, idle = ">= 5d" }
+when = { kind = "message", tier = "cold" }
 to = "cold"
-why = "never asked"
+why = "moves nothing"
 [[test]]
 name = "chatter stays"
 memory = { kind = "message", tier = "warm", age = "9d" }
@@ -111,7 +111,7 @@ def test_a_policy_with_errors_is_refused_with_all_of_them(mem: Memotherm) -> Non
     with pytest.raises(PolicyError) as refused:
         mem.policies.adopt(policy.loads(WRONG))
 
-    assert [getattr(finding, "code", "") for finding in refused.value.findings] == ["P005", "P013"]
+    assert [getattr(finding, "code", "") for finding in refused.value.findings] == ["P006", "P013"]
     assert mem.policies.current().name == "house"
     assert len(mem.policies.history()) == 1
 

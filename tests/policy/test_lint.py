@@ -24,29 +24,14 @@ def rule(name: str, when: str, to: str, run: str = "compact") -> str:
     [
         (rule("a", '{ idle = ">= 30d, < 10d" }', "cold"), [("P006", 4)]),
         (rule("a", '{ tier = "hot" }', "hot"), [("P006", 5)]),
-        (
-            rule("wide", '{ tier = ["hot", "warm"], idle = ">= 5d" }', "cold")
-            + rule("narrow", '{ tier = "hot", idle = "> 9d" }', "warm"),
-            [("P005", 7)],
-        ),
-        (
-            rule("a", '{ tier = "hot", idle = ">= 9d" }', "cold")
-            + rule("b", '{ tier = "hot", idle = ">= 5d" }', "warm"),
-            [],
-        ),
-        (rule("a", '{ tags.all = ["b", "c"] }', "cold") + rule("b", '{ tags = ["b", "c"] }', "cold"), []),
-        (rule("a", '{ tags.all = ["b"] }', "cold") + rule("b", '{ tags.all = ["b", "c"] }', "cold"), [("P005", 7)]),
-        (
-            rule("a", '{ tags.all = ["b", "c"] }', "cold") + rule("b", '{ tags.all = ["c", "b"] }', "cold"),
-            [("P005", 7)],
-        ),
-        (rule("a", '{ uses = "!= 3" }', "cold") + rule("b", '{ uses = ">= 1" }', "cold"), []),
+        (rule("a", '{ tier = "hot", uses = "> 3, <= 3" }', "cold"), [("P006", 4)]),
+        (rule("a", '{ idle = ">= 5d, <= 5d", uses = "!= 3" }', "cold"), []),
         ("[limits]\ncool_hot_days = 90\ncool_warm_days = 30\n", [("P008", 1)]),
         ('[[rule]]\nid = "a"\nto = "cold"\n', [("P010", 1)]),
     ],
 )
 def test_lint_names_the_line(text: str, told: list[tuple[str, int]]) -> None:
-    """Contradictions, rules that are never asked, inverted windows and missing reasons."""
+    """Contradictions, inverted windows and missing reasons."""
     assert found(text) == told
 
 
@@ -104,13 +89,3 @@ def test_a_comparison_lists_the_memories_that_would_end_elsewhere(mem: Memotherm
     assert (difference.first.rule, difference.second) == ("compact.idle", None)
     assert "cold [compact.idle] against warm (stays)" in str(difference)
     assert mem.get(decision.id).tier == "warm"
-
-
-@pytest.mark.slow
-def test_a_policy_of_a_thousand_rules_is_checked() -> None:
-    """Each rule is compared with the first 200 of its run; a warning says that there are more."""
-    rules = (rule(f"house.r{number}", f'{{ idle = ">= {2000 - number}d" }}', "cold") for number in range(1000))
-    covered = rule("house.last", '{ idle = ">= 1990d" }', "cold")
-    codes = [finding.code for finding in policy.loads("".join(rules) + covered).lint()]
-    assert codes.count("P005") == 1
-    assert codes.count("P013") == 1

@@ -1,14 +1,14 @@
-"""Checks of a policy: its own tests, and a linter for contradictions and unreachable rules."""
+"""Checks of a policy: its own tests, and a linter for contradictions and for what it would do to a store."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from memotherm.errors import InvalidInput
 from memotherm.model import Memory, Move, Priority, Scope, Tier
@@ -19,7 +19,7 @@ from memotherm.settings import Settings
 from memotherm.storage.open import open_store
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Search
-from memotherm.tiers.rules.conditions import NEVER, RUNS, Condition, Finding, Findings, Table, suggestion
+from memotherm.tiers.rules.conditions import NEVER, RUNS, Condition, Finding, Findings, suggestion
 from memotherm.tiers.rules.rule import Rule, RuleSet, Selector, Situation
 from memotherm.tiers.rules.table import TableRule
 
@@ -176,12 +176,13 @@ def _duration(value: object) -> timedelta:
 
 # Linter
 
-#: A bound, and whether it is excluded. The greater of two is the stricter one, so upper bounds are negative.
-_Bound = tuple[float, bool]
+#: The share of the live memories that one run may move without a warning.
+_MANY = 0.2
 
 
-def _range(condition: Condition, settings: Settings) -> tuple[_Bound, _Bound]:
-    """Return the lower and the negated upper bound of a condition; durations are seconds."""
+def _is_empty(condition: Condition, settings: Settings) -> bool:
+    """Return whether no value satisfies the comparisons of a condition; durations are compared in seconds."""
+    # A bound, and whether it is excluded. The greater of two is the stricter one, so upper bounds are negative.
     low = high = (-math.inf, False)
     for name, bound in condition.bounds(settings):
         number = bound.total_seconds() if isinstance(bound, timedelta) else float(bound)
@@ -189,82 +190,16 @@ def _range(condition: Condition, settings: Settings) -> tuple[_Bound, _Bound]:
             low = max(low, (number, name == ">"))
         if name in ("<", "<=", "=="):
             high = max(high, (-number, name == "<"))
-    return low, high
-
-
-def _is_empty(bounds: tuple[_Bound, _Bound]) -> bool:
-    (low, low_open), (high, high_open) = bounds
-    return low > -high or (low == -high and (low_open or high_open))
-
-
-class _Ranged(NamedTuple):
-    """A table of conditions: of each field the conditions with their bounds, which are computed once."""
-
-    conditions: dict[str, list[tuple[Condition, tuple[_Bound, _Bound]]]]
-
-    @classmethod
-    def of(cls, table: Table, settings: Settings) -> _Ranged:
-        """Return a table with the bounds of its conditions."""
-        conditions: defaultdict[str, list[tuple[Condition, tuple[_Bound, _Bound]]]] = defaultdict(list)
-        for condition in table:
-            conditions[condition.field.name].append((condition, _range(condition, settings)))
-        return cls(dict(conditions))
-
-    def covers(self, narrow: _Ranged) -> bool:
-        """Return whether every memory that satisfies the narrow table satisfies this one."""
-        if not self.conditions.keys() <= narrow.conditions.keys():
-            return False
-        return all(
-            any(_implies(stricter, condition) for stricter in narrow.conditions[name])
-            for name, conditions in self.conditions.items()
-            for condition in conditions
-        )
-
-
-def _implies(narrow: tuple[Condition, tuple[_Bound, _Bound]], wide: tuple[Condition, tuple[_Bound, _Bound]]) -> bool:
-    """Return whether one condition on a field implies another."""
-    (stricter, bounds), (looser, wide_bounds) = narrow, wide
-    if looser.comparisons and stricter.comparisons:
-        if bounds[0] < wide_bounds[0] or bounds[1] < wide_bounds[1]:
-            return False
-        # No interval excludes a single value.
-        excluded = any(comparison.operator == "!=" for comparison in (*looser.comparisons, *stricter.comparisons))
-        return not excluded or stricter == looser
-    if looser.comparisons or stricter.comparisons:
-        return False
-    if looser.all or stricter.all:
-        return looser.all and stricter.all and set(looser.values) <= set(stricter.values)
-    return set(stricter.values) <= set(looser.values)
-
-
-# Findings
-
-#: The most rules of a run that later ones are compared with.
-_MOST_COMPARED = 200
-#: The share of the live memories that one run may move without a warning.
-_MANY = 0.2
+    return low[0] > -high[0] or (low[0] == -high[0] and (low[1] or high[1]))
 
 
 def lint(own: Sequence[TableRule], settings: Settings) -> Iterator[Finding]:
     """Yield findings about a policy's own rules, in their order."""
-    #: Of each run, the rules that decide about all that they match, with their tables.
-    deciding: defaultdict[str, list[tuple[TableRule, list[_Ranged]]]] = defaultdict(list)
     for place, rule in enumerate(own):
-        tables = [_Ranged.of(table, settings) for table in rule.when]
-        yield from _contradictions(rule, place, tables)
-        first = next((each for each, wide in deciding[rule.run] if _all_covered(tables, wide)), None)
-        if first is not None:
-            message = f"{rule.id} is never asked: {first.id}, which comes first, decides about all that it matches"
-            yield Finding(code="P005", message=message, path=("rule", place))
-        elif _decides(rule) and len(deciding[rule.run]) < _MOST_COMPARED:
-            deciding[rule.run].append((rule, tables))
+        yield from _contradictions(rule, place, settings)
         if not rule.why:
             message = f"{rule.id} has no why: say the reason, which is shown in the history of a memory"
             yield Finding(code="P010", message=message, path=("rule", place), warning=True)
-    for run, compared in deciding.items():
-        if len(compared) == _MOST_COMPARED:
-            message = f"only the first {_MOST_COMPARED} rules of {run} were compared with later ones"
-            yield Finding(code="P013", message=message, path=("rule", own.index(compared[-1][0])), warning=True)
     if settings.cool_hot_days > settings.cool_warm_days:
         message = (
             f"cool_hot_days ({settings.cool_hot_days:g}) is more than cool_warm_days ({settings.cool_warm_days:g}): "
@@ -273,26 +208,17 @@ def lint(own: Sequence[TableRule], settings: Settings) -> Iterator[Finding]:
         yield Finding(code="P008", message=message, path=("limits",))
 
 
-def _contradictions(rule: TableRule, place: int, tables: Sequence[_Ranged]) -> Iterator[Finding]:
-    for table, ranged in zip(rule.when, tables, strict=True):
-        for name, conditions in ranged.conditions.items():
-            if any(condition.comparisons and _is_empty(bounds) for condition, bounds in conditions):
+def _contradictions(rule: TableRule, place: int, settings: Settings) -> Iterator[Finding]:
+    for table in rule.when:
+        for condition in table:
+            if condition.comparisons and _is_empty(condition, settings):
+                name = condition.field.name
                 message = f"{rule.id}: no memory can satisfy {name} in when: loosen one comparison"
                 yield Finding(code="P006", message=message, path=("rule", place, "when", name))
         tier = next((condition for condition in table if condition.field.name == "tier"), None)
         if tier is not None and len(rule.targets) == 1 and tier.values == (str(rule.targets[0][0]),):
             message = f"{rule.id}: when asks for tier = {tier.values[0]!r}, where to moves it: nothing would move"
             yield Finding(code="P006", message=message, path=("rule", place, "to"))
-
-
-def _decides(rule: TableRule) -> bool:
-    """Return whether a rule decides about all memories that it matches, so that no later rule is asked."""
-    return not rule.unless and (not rule.targets or any(not tables[0] for _, tables in rule.targets))
-
-
-def _all_covered(tables: Sequence[_Ranged], wide: Sequence[_Ranged]) -> bool:
-    """Return whether one table or another of a rule covers each of some tables."""
-    return all(any(each.covers(narrow) for each in wide) for narrow in tables)
 
 
 # With the memories of a store
