@@ -182,6 +182,22 @@ def test_a_context_is_made_again_as_it_was_sent(mem: Memotherm, clock: FakeClock
     assert not edited.exact
 
 
+def test_a_context_is_made_again_with_the_marks_that_were_sent(mem: Memotherm, clock: FakeClock) -> None:
+    """Of a conflict, and of a task that is overdue."""
+    mem.remember_many({"content": f"The staging port is {port}"} for port in (5433, 5544))
+    mem.remember("Oil the crane", kind="task", metadata={"due": f"{clock():%Y-%m-%d}"})
+    clock.advance(days=2)
+    session = mem.session("s1")
+    marks = []
+    for question in (None, "the staging port?"):
+        sent = session.before_turn(question) if question else session.session_start()
+        receipt, *_ = mem.receipts.list()
+        again = mem.receipts.sent(receipt.number)
+        assert ("".join(part.text for part in again.parts), again.exact) == (sent.text, True)
+        marks += [entry.mark for entry in receipt.included]
+    assert marks == ["overdue since 5 January", "conflict", "conflict"]
+
+
 def test_a_receipt_is_explained_inside_its_scope_only(mem: Memotherm) -> None:
     """Neither the receipt nor the memory of another user can be asked about."""
     ana, ben = mem.scoped(user="ana"), mem.scoped(user="ben")

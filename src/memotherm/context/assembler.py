@@ -54,7 +54,7 @@ _NOT_HASHED = {"store", "redact", "redact_patterns", "capture_exclude"}
 _MOST_HITS_NAMED, _MOST_LISTED_NAMED = 25, 200
 
 #: id, section, form, tokens, reasons and score of an entry of a stored receipt; a reason is a code and its details.
-StoredEntry = tuple[str, str, str | None, int, list[tuple[str | int | float, ...]], float | None]
+StoredEntry = tuple[str, str, str | None, int, list[tuple[str | int | float, ...]], float | None, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -317,7 +317,7 @@ def _stored_receipt(
     """
     entries: list[StoredEntry] = [
         (candidate.memory.id, candidate.section, form.name, form.cost, _stored(reasons_for(candidate, form)),
-         _rounded(candidate.score))
+         _rounded(candidate.score), candidate.mark)
         for candidate, form in packed.chosen
     ]  # fmt: skip
     left_out = [each for each in (*selection.listed, *selection.hits) if each.number not in included]
@@ -343,7 +343,7 @@ def _named(left_out: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
 
 def _left_out(candidate: Candidate, reason: Reason) -> StoredEntry:
     memory, reasons = candidate.memory, _stored((candidate.cause, reason))
-    return memory.id, candidate.section, None, memory.tokens, reasons, _rounded(candidate.score)
+    return memory.id, candidate.section, None, memory.tokens, reasons, _rounded(candidate.score), ""
 
 
 def _stored(reasons: Iterable[Reason]) -> list[tuple[str | int | float, ...]]:

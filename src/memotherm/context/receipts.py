@@ -85,12 +85,7 @@ def sent_context(
 
 
 def _form(entry: KeptEntry, number: int, memory: Memory, renderer: Renderer) -> tuple[Item, Form]:
-    """Return the form of an entry; the tokens tell whether it was marked."""
-
-    def marked(mark: str) -> tuple[Item, Form]:
-        item = Item(Candidate(memory, entry.section, (), None, entry.score, None, number, mark), renderer)
-        whole = {"full": item.full, "title": item.title}.get(entry.form or "")
-        return item, whole or item.longest(entry.tokens) or item.title
-
-    plain, *others = map(marked, ("", "outdated", "conflict"))
-    return next((each for each in (plain, *others) if each[1].cost == entry.tokens), plain)
+    """Return the form of an entry."""
+    item = Item(Candidate(memory, entry.section, (), None, entry.score, None, number, entry.mark), renderer)
+    whole = {"full": item.full, "title": item.title}.get(entry.form or "")
+    return item, whole or item.longest(entry.tokens) or item.title

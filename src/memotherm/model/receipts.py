@@ -152,6 +152,8 @@ class KeptEntry(Considered):
     reasons: tuple[Reason, ...]
     #: The score for the query; None for a memory that was not searched for.
     score: float | None = None
+    #: What the text says of it beside its content, such as `outdated` or `conflict`; empty for most.
+    mark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)

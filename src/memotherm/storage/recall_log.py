@@ -182,8 +182,10 @@ def receipt_of(row: Sequence[Any], scope: Scope) -> KeptReceipt:
     """Return the receipt of a row."""
     number, at, _, query, budget, tokens, given, text_format, entries = row
     considered = [
-        KeptEntry(id=memory_id, section=section, form=form, tokens=cost, reasons=_reasons(reasons), score=score)
-        for memory_id, section, form, cost, reasons, score in json.loads(entries)
+        KeptEntry(
+            id=memory_id, section=section, form=form, tokens=cost, reasons=_reasons(reasons), score=score, mark=mark
+        )
+        for memory_id, section, form, cost, reasons, score, mark in json.loads(entries)
     ]
     return KeptReceipt(
         number=number,

@@ -163,9 +163,9 @@ class ReceiptRow(NamedTuple):
     #: Tokens of what was left out because the session has it.
     given: int
     format: str
-    #: (id, section, form, tokens, reasons, score) of each memory that was included, or left out: without a form.
+    #: (id, section, form, tokens, reasons, score, mark) of each memory that was included, or left out: without a form.
     #: A reason is a code and its details.
-    entries: Sequence[tuple[str, str, str | None, int, Sequence[Sequence[str | int | float]], float | None]]
+    entries: Sequence[tuple[str, str, str | None, int, Sequence[Sequence[str | int | float]], float | None, str]]
 
 
 class Use(NamedTuple):

@@ -143,7 +143,7 @@ class UpkeepContract(Contract):
         """They are read from their spaces, newest first, and a purge removes the memory and the query."""
         first, second = self.stored("one"), self.stored("two")
         for record in (first, second):
-            entries = [(record.memory.id, "hot", "full", 5, [("current",)], None)]
+            entries = [(record.memory.id, "hot", "full", 5, [("current",)], None, "")]
             receipt = ReceiptRow(query="which?", budget=100, tokens=20, given=7, format="markdown", entries=entries)
             self.log(record.space, keep=False, receipt=receipt)
             self.clock.advance(hours=1)
