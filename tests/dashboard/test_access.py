@@ -21,8 +21,12 @@ def mem(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memotherm]:
 
 
 def test_an_empty_store_shows_first_steps_until_something_is_stored(open_page: Open, mem: Memotherm) -> None:
-    """The first memory can be stored on the page itself."""
-    page = open_page("/")
+    """The first memory can be stored on the page itself; nothing is said to match no filter."""
+    page = open_page("/memories")
+    expect(page.locator("main")).to_contain_text("There are no memories here yet.")
+    page.goto(f"{page.url.split('#')[0]}#/memories?kind=fact")
+    expect(page.locator("main")).to_contain_text("No memory matches.")
+    page.goto(f"{page.url.split('#')[0]}#/")
     expect(page.get_by_role("heading", name="First steps")).to_be_visible()
     assert violations(page) == []
     page.get_by_label("Something that an agent should know").fill("We deploy on Fridays")

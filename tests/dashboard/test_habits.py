@@ -143,6 +143,28 @@ def test_the_dates_below_charts_are_those_of_the_reader(open_page: Open, locale:
         assert one["x"] + one["width"] / 2 < other["x"] - other["width"] / 2
 
 
+def test_long_names_and_words_stay_inside_their_cards(open_page: Open, mem: Memotherm) -> None:
+    """On a wide window and on a phone: of scopes, of who did something, and of conflicts in the playground."""
+    view = mem.scoped(project="warehouse-" * 12, user="a" * 80)
+    for port in (5433, 5544):
+        view.remember(f"The port of {'gate' * 40} is {port}")
+    view.session("s1").before_turn("Which port?", budget=400)
+    for path in ("/", "/activity", "/conflicts", f"/playground?q=port+of+{'gate' * 40}"):
+        page = open_page(path)
+        expect(page.locator("main")).to_contain_text(re.compile("gategate|aaaa"))
+        expect(page.locator("main .loading")).to_have_count(0)
+        for width in (1280, 360):
+            page.set_viewport_size({"width": width, "height": 900})
+            outside = page.locator("main :is(p, select, span, label, h2)").evaluate_all(
+                """all => all.filter((each) => each.checkVisibility() && !each.closest(".line, .hidden")
+                  && each.getBoundingClientRect().right > each.closest(".card, main").getBoundingClientRect().right)
+                  .map((each) => each.outerHTML.slice(0, 120))"""
+            )
+            assert outside == [], (path, width)
+        page.context.close()
+    view.erase()
+
+
 def test_the_names_of_a_table_of_numbers_have_room(open_page: Open) -> None:
     """A session takes two lines at most beside its costs, and no column is cut off."""
     page = open_page("/costs?price=3")

@@ -15,7 +15,7 @@ const megabytes = (bytes) => `${decimal(bytes / 1e6, 1)} MB`;
 function State({ status, store }) {
   return html`<div class="card"><dl class="stats">
     ${store && html`<div><dt>Store</dt><dd>${megabytes(store.bytes)} <small>${number(store.events)} events</small></dd></div>`}
-    <div><dt>Recall time</dt><dd>${milliseconds(status.measured.recall_latency_ms)} <small>95 % within ${milliseconds(status.measured.recall_latency_p95_ms)}</small></dd></div>
+    <div><dt>Recall time</dt><dd>${milliseconds(status.measured.recall_latency_ms)} <small>95% within ${milliseconds(status.measured.recall_latency_p95_ms)}</small></dd></div>
     <div><dt>Hit rate</dt><dd>${percent(status.measured.hit_rate)} <small>of ${number(status.measured.recall_count)} recalls</small></dd></div>
     <div><dt>Embedder</dt><dd>${status.embedder} <small>${status.pending_vectors ? `${memories(status.pending_vectors)} without vectors` : "every memory has vectors"}</small></dd></div></dl>
     ${store && html`<p class="hint">${store.name}; schema ${store.schema_version}</p>`}</div>

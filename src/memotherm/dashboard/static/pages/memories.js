@@ -319,6 +319,7 @@ export function Memories({ route }) {
   const { params } = route;
   const filters = filtersOf(params), text = params.get("q") || "", order = params.get("order") || "newest";
   const rows = useRows(filters, order, text);
+  const filtered = text || Object.keys(filters).length > 0;
   const count = (rows.count ?? 0) + rows.near.length;
   const [chosen, setChosen] = useState(new Map());
   const [editing, setEditing] = useState(false);
@@ -356,7 +357,6 @@ export function Memories({ route }) {
     ${rows.count === null && !rows.error && html`<${Skeleton} rows=${10} />`}
     <div onKeyDown=${keys}>${count > 0 && html`<${VirtualTable} caption="Memories" columns=${columns} count=${count} row=${rows.row} onRange=${rows.load} classOf=${classOf}
       header=${(column) => html`<${Heading} column=${column} order=${order} />`} onOpen=${open} />`}</div>
-    ${rows.count === 0 && count === 0 && html`<${Empty} title="No memory matches."><a href=${hrefOf(["memories"])}>Show all memories</a>, or those that were
-      ${" "}<a href=${hrefOf(["memories"], { retention: "deleted" })}>forgotten</a>. ${writable && "Press n to add one."}</${Empty}>`}
+    ${rows.count === 0 && count === 0 && html`<${Empty} title=${filtered ? "No memory matches." : "There are no memories here yet."}>${filtered && html`<a href=${hrefOf(["memories"])}>Show all memories</a>. `}<a href=${hrefOf(["memories"], { retention: "deleted" })}>Show the forgotten ones</a>.${writable && " Press n to add one."}</${Empty}>`}
     ${opened && html`<${Drawer} id=${opened} editing=${editing} onClose=${close} onMove=${moveTo} onChange=${rows.reload} />`}`;
 }

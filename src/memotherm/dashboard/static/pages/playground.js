@@ -79,7 +79,7 @@ function Hits({ state, selected, onSelect }) {
   const { among, others } = conflictsOf(hits, conflicts.value ?? []);
   const list = (hits) => html`<ol class="hits" aria-busy=${state.loading ? "true" : "false"}>${grouped(hits).map((hit, index) => html`<${Hit} key=${hit.id} hit=${hit} place=${index + 1} expected=${selected.has(hit.id)} other=${others.get(hit.id)} onSelect=${onSelect} />`)}</ol>`;
   return html`<${Loaded} state=${state} rows=${8}>${(found) => found && html`
-    ${among.length > 0 && html`<p class="notice">${count(others.size, "hit")} contradict each other: ${among.map(({ about }) => about).join("; ")}. <a href=${hrefOf(["conflicts"])}>Decide</a></p>`}
+    ${among.length > 0 && html`<p class="notice">${count(others.size, "hit")} contradict each other: ${among.map(({ about }) => about).join("; ")} <a href=${hrefOf(["conflicts"])}>Decide</a></p>`}
     <p class="hint">Search confidence ${percent(found.confidence)}: how likely the hits are about the question. ${[...found.degraded, found.hint].filter(Boolean).join(" ")}</p>
     ${found.items.length ? list(found.items) : html`<${Empty} title="Nothing was found.">Search other tiers, or a wider scope.</${Empty}>`}
     ${found.pinned.length > 0 && html`<h3>Pinned, in every answer</h3>${list(found.pinned)}`}`}</${Loaded}>`;
