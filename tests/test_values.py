@@ -51,8 +51,7 @@ def values(mem: Memotherm, folder: Path) -> list[object]:
     results = notes.search("otters", min_score=0)
     mem.remember_many([{"content": f"The staging database listens on port {port}"} for port in (5433, 5544)])
     skipped = memotherm.notes.values.Skipped(path="a.md", why="a symbolic link")
-    (folder / "other.json").write_text('[{"memory": "otters float"}]')
-    imported = mem.scoped(user="bo").store.import_("mem0", folder / "other.json")
+    imported = mem.scoped(user="bo").store.import_("openclaw", folder)
     return [
         *(stored, stored.scope, moved, recall, recall[0], recall[0].why, context, context.receipt),
         *(context.included[0], context.left_out[0], mem.find(), mem.events(), mem.events().events[0]),

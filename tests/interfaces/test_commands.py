@@ -455,26 +455,25 @@ def test_the_doctor_finds_all_well(cli: Cli):
 
 
 def test_a_dry_run_of_an_import_lists_what_would_be_stored(cli: Cli, tmp_path: Path):
-    """Each memory with its origin, kind and user; whole with --json. A real import prints the counts."""
-    entries = [
-        {"memory": f"Prefers tea {'very much ' * 50}", "user_id": "ana"},
-        {"memory": "The crane is blue"},
-        {"memory": "My key is AKIAIOSFODNN7EXAMPLE"},
-    ]
-    (tmp_path / "all.json").write_text(json.dumps(entries))
-    dry = ("import", "mem0", str(tmp_path / "all.json"), "--store", "new.db", "--dry-run")
+    """Each memory with its origin, kind and project; whole with --json. A real import prints the counts."""
+    folder = tmp_path / "projects" / "-home-me-app" / "memory"
+    folder.mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("- The crane is blue\n- My key is AKIAIOSFODNN7EXAMPLE\n")
+    (folder / "tea.md").write_text(f"---\ntype: user\n---\nPrefers tea {'very much ' * 50}\n")
+    dry = ("import", "claude-code", str(tmp_path), "--store", "new.db", "--dry-run")
     printed = cli(*dry).out.splitlines()
     shown = cli(*dry, "--json").data
 
-    assert printed[0] == "+ all.json[2] (fact): The crane is blue"
-    assert printed[2].startswith("+ all.json[1] (fact, user ana): Prefers tea very much")
-    assert printed[2].endswith("…")
+    assert printed[0].startswith("+ projects/-home-me-app/memory/tea.md (preference): Prefers tea very much")
+    assert printed[0].endswith("…")
+    assert printed[1] == "+ projects/-home-me-app/memory/MEMORY.md#L1 (fact, project home-me-app): The crane is blue"
     assert "AKIA" not in "".join(printed) + json.dumps(shown)
-    assert printed[-1].startswith("3 memories from 1 file")
+    assert printed[-1].startswith("3 memories from 2 files")
     assert (shown["dry_run"], shown["stored"]) == (True, 3)
-    assert shown["entries"][2]["content"].endswith("very much ")
-    assert shown["entries"][0] == {
-        "path": "all.json[2]", "kind": "fact", "content": "The crane is blue", "scope": {},
+    assert shown["entries"][0]["content"].endswith("very much")
+    assert shown["entries"][1] == {
+        "path": "projects/-home-me-app/memory/MEMORY.md#L1", "kind": "fact", "content": "The crane is blue",
+        "scope": {"project": "home-me-app"},
     }  # fmt: skip
     stored = cli(*dry[:-1], "--json").data
     assert (stored["stored"], "entries" in stored) == (3, False)
@@ -850,11 +849,14 @@ def test_an_export_names_archived_memories_that_it_leaves_out(cli: Cli):
     assert "left out" not in cli("export", "--everywhere", "--all").err
 
 
-@pytest.mark.parametrize(("kind", "looked_for"), [("jsonl", "memotherm export"), ("mem0", "get_all()")])
+@pytest.mark.parametrize(
+    ("kind", "looked_for"), [("openclaw", "MEMORY.md"), ("claude-code", "projects/*/memory"), ("mem0", "get_all()")]
+)
 def test_an_import_that_finds_nothing_fails(cli: Cli, tmp_path: Path, kind: str, looked_for: str):
     """It says what it looked for."""
-    (tmp_path / "empty.json").write_text("[]" if kind == "mem0" else "")
-    ran = cli("import", kind, "empty.json")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty.json").write_text("[]")
+    ran = cli("import", kind, "empty.json" if kind == "mem0" else "empty")
     assert ran.code == exit_codes.NOT_FOUND
     assert looked_for in ran.err
 

@@ -79,13 +79,13 @@ def test_append_and_watch(notes_cli: Callable[..., str], workspace: Path) -> Non
 
 
 def test_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """`memotherm import mem0 PATH`."""
+    """`memotherm import openclaw PATH`."""
     monkeypatch.setenv("MEMOTHERM_EMBEDDER", "none")
-    (tmp_path / "all.json").write_text('[{"memory": "One fact"}, {"memory": "Another fact"}]')
-    arguments = ["import", "mem0", str(tmp_path / "all.json"), "--store", str(tmp_path / "a.db")]
+    (tmp_path / "MEMORY.md").write_text("- One fact\n- Another fact\n")
+    arguments = ["import", "openclaw", str(tmp_path), "--store", str(tmp_path / "a.db")]
 
     assert run(arguments) == 0
     assert capsys.readouterr().out == "2 memories from 1 file (0 known already)\n"
     assert run([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["duplicates"] == 2
-    assert run(["import", "mem0", str(tmp_path / "nowhere"), "--store", str(tmp_path / "a.db")]) == 3
+    assert run(["import", "openclaw", str(tmp_path / "nowhere"), "--store", str(tmp_path / "a.db")]) == 3

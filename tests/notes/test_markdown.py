@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memotherm.errors import InvalidInput
 from memotherm.text.chunks import Chunk, ChunkSize, chunks
-from memotherm.text.markdown import decode, outline, split_lines
+from memotherm.text.markdown import decode, entries, split_lines
 from memotherm.text.tokens import count_tokens
 from tests.notes.ids import spec
 
@@ -98,13 +98,14 @@ def test_what_stands_in_code_is_neither_heading_nor_item() -> None:
     found = cut("# Real\n\n```sh\n# not one\n- nor this\n```\n\nafter\n\n# Next\n" + prose(200), 60, 0)
 
     assert all("not one" not in chunk.heading for chunk in found)
+    assert [entry.text for entry in entries(split_lines("```\n- no\n```\n- yes"))] == ["```\n- no\n```", "yes"]
 
 
 def test_a_block_of_code_ends_with_the_mark_that_began_it() -> None:
     """Another one is a line of it, and what follows is still code."""
     text = "~~~\n```\n\n- no\n\n# no\n~~~\n\n- yes"
 
-    assert not outline(split_lines(text)).headings
+    assert [entry.text for entry in entries(split_lines(text))] == ["~~~\n```\n\n- no\n\n# no\n~~~", "yes"]
 
 
 def test_front_matter_is_one_piece() -> None:

@@ -251,7 +251,7 @@ def import_(mem: Memotherm, kind: str, path: str, trust: str | None) -> Output:
     PATH may be `-` for standard input.
 
     \b
-    memotherm import mem0 memories.json --dry-run
+    memotherm import claude-code ~/.claude --dry-run
     memotherm import jsonl memories.jsonl
     """
     started = time.monotonic()

@@ -18,9 +18,9 @@ from memotherm.model import Trust
 from memotherm.model.marks import PERHAPS_OUTDATED, doubtful_parts
 from memotherm.model.memory import PROFILE, SUMMARY
 from memotherm.model.receipts import Reason
+from memotherm.model.summary import shortened
 from memotherm.recall.evidence import subject_words
 from memotherm.recall.values import DEFAULT_WEIGHTS
-from memotherm.remember.summaries import shortened
 from memotherm.storage.store import Store
 from memotherm.storage.values import Record, Search
 from memotherm.text.language import WORD_LISTS

@@ -83,7 +83,7 @@ class Upkeep:
         far as the scope of this memory does not set them.
 
         Args:
-            kind: mcp-memory, mem0, claude-mem, hindsight, or jsonl for an export.
+            kind: openclaw, claude-code, codex, mcp-memory, mem0, claude-mem, hindsight, or jsonl for an export.
             path: The file or folder.
             progress: Called with (entries done, entries in all); what is done stays if it is interrupted.
             trust: The highest trust of the imported memories, at most that of the caller; with `import`, none of them

@@ -38,8 +38,8 @@ from memotherm.model.clock import Clock, read_clock, system_clock
 from memotherm.model.marks import ANCHORS
 from memotherm.model.memory import SUMMARY
 from memotherm.model.results import Captured
+from memotherm.model.summary import SUMMARY_KEYS, sources, summary_of
 from memotherm.notes.placement import local_day
-from memotherm.remember.summaries import SUMMARY_KEYS, sources, summary_of
 from memotherm.settings import Settings, data_home
 from memotherm.text.content import without_blocks
 from memotherm.text.triggers import FIX

@@ -17,7 +17,8 @@ from pathlib import Path
 from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model import Scope, Trust
 from memotherm.model.value import Value
-from memotherm.notes.import_formats import READERS, Draft, Import
+from memotherm.notes import import_folders, import_formats
+from memotherm.notes.import_formats import Draft, Import
 from memotherm.notes.values import Skipped
 from memotherm.settings import Settings
 from memotherm.text.content import pluralize
@@ -30,8 +31,9 @@ Store = Callable[[Sequence[Draft], ScopeFields], Sequence[str]]
 #: Called with (entries done, total entries).
 Progress = Callable[[int, int], None]
 
+_READERS = import_folders.READERS | import_formats.READERS
 #: What can be imported, and what each of them is read from.
-KINDS = {kind: reader.source for kind, reader in READERS.items()}
+KINDS = {kind: reader.source for kind, reader in _READERS.items()}
 _BATCH = 200
 _OUTCOMES = ("stored", "known", "forgotten")
 
@@ -92,9 +94,9 @@ def import_memories(
     by: Trust = Trust.PERSON,
 ) -> Imported:
     """Read another program's memories, and let `store` store them with the trust `by` at most."""
-    reader = READERS.get(kind)
+    reader = _READERS.get(kind)
     if reader is None:
-        raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(READERS)}")
+        raise InvalidInput(f"unknown kind {kind!r}: import one of {', '.join(_READERS)}")
     source = Path(path).expanduser()
     if not source.exists():
         raise NotFound(f"{source} does not exist: name the folder or file to import")

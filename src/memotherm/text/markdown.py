@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -159,3 +160,57 @@ def _block_ends(lines: Sequence[str], roles: Sequence[LineRole]) -> dict[int, in
             end -= 1
         ends[start] = end
     return ends
+
+
+_ITEM_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_LONGEST_ITEM_LINE = 100_000
+
+
+class Entry(NamedTuple):
+    """A list item or a paragraph: the lines from `start` up to `end` (from 0), and its text."""
+
+    start: int
+    end: int
+    text: str
+
+
+def entries(lines: Sequence[str]) -> Iterator[Entry]:
+    """Yield the top-level list items of a text, with nested items as part of them, and its paragraphs, no headings."""
+    # The width of the white space at the start of each line; None for a blank line.
+    indents = [len(line) - len(line.lstrip(" \t")) if line.strip() else None for line in lines]
+    number, fence, first = 0, "", None
+    while number <= len(lines):
+        line = lines[number] if number < len(lines) and len(lines[number]) <= _LONGEST_ITEM_LINE else ""
+        item = None if fence else ITEM.match(line)
+        ends = number == len(lines) or (
+            not fence and (item is not None or indents[number] is None or line.lstrip().startswith("#"))
+        )
+        if ends and first is not None:
+            text = "\n".join(lines[first:number]).strip()
+            if text.strip("-=*_ \n"):
+                yield Entry(first, number, text)
+            first = None
+        elif not ends and first is None:
+            first = number
+        if fence:
+            fence = "" if _closes(line, fence) else fence
+        elif (opening := _ITEM_FENCE.match(line)) is not None:
+            fence = opening[1]
+        number += 1
+        if item is not None:
+            found = _item(lines, indents, number - 1, item)
+            number = found.end
+            yield found
+
+
+def _item(lines: Sequence[str], indents: Sequence[int | None], start: int, marked: re.Match[str]) -> Entry:
+    """Return an item, which ends before the next line that is neither blank nor indented deeper."""
+    end = start + 1
+    for number in range(start + 1, len(lines)):
+        indent = indents[number]
+        if indent is not None and indent <= len(marked["indent"]):
+            break
+        end = number + 1 if indent is not None else end
+    width = len(marked[0])
+    dedented = (line[min(width, len(line) - len(line.lstrip(" \t"))) :] for line in lines[start + 1 : end])
+    return Entry(start, end, "\n".join([lines[start][width:], *dedented]).strip())
