@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
@@ -26,6 +28,12 @@ from tests.postgres import server  # noqa: E402
 
 # Commands and hooks of tests neither start a daemon nor use one that is running; its own tests do.
 os.environ["MEMOTHERM_DAEMON"] = "off"
+
+# SQLite waits for the disk whenever it creates a file and at every commit: for most of the time of a test. Where there
+# is room, temporary files are in memory instead.
+with suppress(OSError):
+    if "TMPDIR" not in os.environ and shutil.disk_usage("/dev/shm").free > 4 << 30 and os.access("/dev/shm", os.W_OK):
+        os.environ["TMPDIR"] = tempfile.tempdir = "/dev/shm"
 
 # A shell that runs the tests in the background has them ignore SIGINT, and commands that they interrupt inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -144,8 +152,10 @@ def embedder() -> HashEmbedder:
 
 
 @pytest.fixture
-def open_mem(clock: FakeClock, embedder: HashEmbedder, store_kind: str) -> Iterator[Callable[..., Memotherm]]:
-    """Open memories at a path with any settings; at the end each one is checked and closed."""
+def open_mem(
+    clock: FakeClock, embedder: HashEmbedder, store_kind: str, tmp_path: Path
+) -> Iterator[Callable[..., Memotherm]]:
+    """Open memories at a path with any settings; each one is checked and closed before their folder is removed."""
     with ExitStack() as stack:
 
         def opened(path: Path | str = ":memory:", **arguments: Any) -> Memotherm:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -21,6 +24,7 @@ from memotherm import Scope, Settings
 from memotherm.doctor import hook_findings
 from memotherm.hooks import log, turns
 from memotherm.hooks.capture import WorkerResult, process_spool
+from memotherm.hooks.entry import answer_event
 from memotherm.hooks.events import Options, Told, answer, context_size, parse_event, truncated
 from memotherm.hooks.hosts import CLIENTS, PREFIXES, Host
 from memotherm.hooks.project import project_at
@@ -93,17 +97,41 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def hook(payload: bytes | dict[str, Any], *arguments: str, deadline: float = 100) -> tuple[str, str]:
+    """Run the hook as a fork of the daemon does; it must say nothing but one JSON object."""
+    event = io.TextIOWrapper(io.BytesIO(_event(payload)))
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, patch.object(sys, "stdin", event):
+        kept = [os.dup(1), os.dup(2)]
+        os.dup2(out.fileno(), 1)
+        os.dup2(err.fileno(), 2)
+        try:
+            code = answer_event(["--deadline", str(deadline), "--no-worker", *arguments], time.monotonic())
+        finally:
+            for number, former in enumerate(kept, 1):
+                os.dup2(former, number)
+                os.close(former)
+        out.seek(0)
+        err.seek(0)
+        return _checked(code, out.read().decode(), err.read().decode())
+
+
+def process(payload: bytes | dict[str, Any], *arguments: str, deadline: float = 100) -> tuple[str, str]:
     """Run the hook as a host does; it must leave with 0 and say nothing but one JSON object."""
-    data = payload if isinstance(payload, bytes) else json.dumps({"session_id": "s1", **payload}).encode()
     done = subprocess.run(
         [sys.executable, "-m", "memotherm", "hook", "--deadline", str(deadline), "--no-worker", *arguments],
-        input=data, capture_output=True, timeout=120,
+        input=_event(payload), capture_output=True, timeout=120,
     )  # fmt: skip
-    out = done.stdout.decode()
-    assert done.returncode == 0, done.stderr
+    return _checked(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def _event(payload: bytes | dict[str, Any]) -> bytes:
+    return payload if isinstance(payload, bytes) else json.dumps({"session_id": "s1", **payload}).encode()
+
+
+def _checked(code: int, out: str, err: str) -> tuple[str, str]:
+    assert code == 0, err
     if out:
         assert isinstance(json.loads(out), dict)
-    return out, done.stderr.decode()
+    return out, err
 
 
 @pytest.mark.parametrize("named", ["", " ", "\t\n", None, 7])
@@ -115,7 +143,6 @@ def test_what_is_no_name_of_a_session_is_none(named: object) -> None:
     assert event == without
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("client", SESSIONS)
 def test_a_session_of_every_host(client: str, home: Path):
     """The memory is given in the host's form, once, and only where the host takes it."""
@@ -152,7 +179,6 @@ def test_a_session_starts_with_the_number_of_proposals(home: Path):
     assert "crane" not in text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("client", ["claude", "gemini", "openclaw"])
 def test_what_was_said_is_kept_when_its_reply_is_there(client: str, home: Path):
     """Nothing before; then prompt and reply as one memory, once, and the end of the session after it."""
@@ -177,7 +203,6 @@ def test_what_was_said_is_kept_when_its_reply_is_there(client: str, home: Path):
     assert (fact.content, fact.use_weight) == (FACT, 1.0)  # the answer reflects it; being injected counts nothing
 
 
-@pytest.mark.slow
 def test_what_one_session_was_told_is_there_for_another_at_its_next_prompt(home: Path):
     """The running conversation itself gets it back only after its context was compacted."""
     told = {"hook_event_name": "UserPromptSubmit", "prompt": "The walrus of the zoo is painted purple"}
@@ -196,7 +221,6 @@ def test_what_one_session_was_told_is_there_for_another_at_its_next_prompt(home:
     assert "purple" in hook(first, *scope, "--no-capture")[0]
 
 
-@pytest.mark.slow
 def test_compaction_of_the_host_lets_everything_come_again(home: Path):
     """After PreCompact, the next prompt brings what the summary may have lost."""
     prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "Tell me about the staging database"}
@@ -243,6 +267,20 @@ def test_an_event_by_its_name_on_the_command_line(home: Path):
     assert FACT in hook({}, "SessionStart")[0]
 
 
+@pytest.mark.parametrize(
+    ("payload", "arguments"),
+    [(SESSIONS["claude"][0], ()), (SESSIONS["claude"][0], ("--nonsense",)), (b"", ()), (b"[" * 100_000, ())],
+)
+def test_a_process_answers_as_a_fork_of_the_daemon_does(
+    payload: bytes | dict[str, Any], arguments: tuple[str, ...], home: Path
+) -> None:
+    """An event, an option that is none, nothing at all, and what is no event."""
+    out, err = process(payload, *arguments)
+
+    assert (out, err) == hook(payload, *arguments)
+    assert (FACT in out) is isinstance(payload, dict)
+
+
 def test_without_a_store_it_begins_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The first session of all finds nothing, and leaves an empty store that is in order."""
     monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path / "new" / "home"))
@@ -279,7 +317,7 @@ def test_a_locked_store_is_left_after_the_deadline(event: str, home: Path):
     """Another process holds the store: nothing is said, and what was said is spooled."""
     with closing(sqlite3.connect(home / "memory.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        out, err = hook({"hook_event_name": event, "prompt": "Remember this turn well"}, deadline=0.8)
+        out, err = process({"hook_event_name": event, "prompt": "Remember this turn well"}, deadline=0.8)
 
     assert out == ""
     assert "deadline" in err
@@ -499,7 +537,6 @@ def test_the_end_of_a_session_compacts_after_capture_if_it_is_set_to(
     assert not moves or moves[0].seq > captured.version
 
 
-@pytest.mark.slow
 def test_a_project_keeps_to_itself(home: Path, tmp_path: Path):
     """`--project auto` takes the repository of the folder, for what is given and what is kept."""
     for name in ("shop", "bank"):
@@ -514,7 +551,6 @@ def test_a_project_keeps_to_itself(home: Path, tmp_path: Path):
     assert "purple" not in hook({**ask, "cwd": str(tmp_path / "bank")}, "--project", "auto", "--no-capture")[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("session", ["", "main"])
 def test_a_reply_belongs_to_the_turn_of_its_own_project(session: str, home: Path, tmp_path: Path):
     """Also when the host names no session, or gives the sessions of two projects the same name."""
@@ -586,7 +622,6 @@ def test_ids_of_sessions_have_no_characters_that_a_scope_cannot_have():
         Scope(session=session)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [b"a\tb", b"a\nb", "a\u200fb".encode(), b"a\xffb"])
 def test_a_folder_may_have_any_name(name: bytes, home: Path, tmp_path: Path):
     """What is said in it is captured and recalled there."""
@@ -601,7 +636,6 @@ def test_a_folder_may_have_any_name(name: bytes, home: Path, tmp_path: Path):
     assert "purple" in hook({**ask, "session_id": "s2"}, "--project", "auto", "--no-capture")[0]
 
 
-@pytest.mark.slow
 def test_what_users_say_about_themselves_reaches_all_their_projects(home: Path, tmp_path: Path):
     """A preference of one project is recalled in another one, and what is said about the project is not."""
     scope = ("--project", "auto", "--user", "ana")
@@ -1240,7 +1274,6 @@ def test_a_flush_names_no_place_that_cannot_be_written(home: Path, tmp_path: Pat
     assert "gone" not in text
 
 
-@pytest.mark.slow
 def test_hooks_inject_the_notes_of_the_configured_folder_as_they_are(home: Path, tmp_path: Path) -> None:
     """In a store that has not seen them, and after an edit."""
     (home / "config.toml").write_text(f'notes_root = "{tmp_path}"\n', "utf-8")
