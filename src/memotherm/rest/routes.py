@@ -190,7 +190,7 @@ _OWN = ("policy_lint",)
 _IN_BODIES = ("where", "contains", "mentions", "ids", "order", "skip")
 
 router = APIRouter()
-router.include_router(server.router)
+router.routes.extend(server.router.routes)
 for operation in OPERATIONS.values():
     if operation.route and operation.name not in _OWN:
         add_route(router, operation, *OVERRIDES.get(operation.name, ()))
