@@ -68,7 +68,6 @@ _EVERYWHERE = (
     "test_claims",
     "test_clock_jumps",
     "test_conflicts",
-    "test_deadlines",
     "test_embedder_change",
     "test_erasing",
     "test_feedback",
@@ -82,20 +81,19 @@ _EVERYWHERE = (
     "test_remember",
     "test_summaries",
     "test_replacing",
-    "test_superseding",
     "test_review",
-    "test_rules_of_people",
-    "test_session_start",
     "test_tool_calls",
-    "test_tasks_end",
     "test_tenants",
     "test_tombstones",
     "test_trust",
     "test_validity",
 )
 #: What uses a store through the same calls as those; `--every-store` tests it everywhere too (`make stores`).
-_ABOVE_STORES = ("adapters/", "notes/", "rules/", "spec/", "test_context", "test_embedder", "test_embedding_service",
-                 "test_fallback", "test_marker", "test_recall_reranker")  # fmt: skip
+_ABOVE_STORES = ("adapters/", "notes/", "rules/", "spec/", "test_context", "test_deadlines", "test_embedder",
+                 "test_embedding_service", "test_fallback", "test_marker", "test_recall_reranker",
+                 "test_rules_of_people", "test_session_start", "test_superseding", "test_tasks_end",
+                 "test_tombstones_encoded", "test_tombstones_everywhere", "test_tombstones_names",
+                 "test_trust_table")  # fmt: skip
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
