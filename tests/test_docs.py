@@ -139,15 +139,20 @@ def _shell(
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
     monkeypatch.chdir(tmp_path)
 
+    def ours(command: str, given: str = "") -> tuple[int, str, str]:
+        # A process of its own would only load the same modules again.
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+        code = app.run(shlex.split(command, comments=True)[1:])
+        return code, *capsys.readouterr()
+
     def run(command: str) -> tuple[int, str]:
-        if command.startswith("python ") or re.search(r"[|<>&;$`]", command):
+        command = re.sub(r"\$\((memotherm [^()]*)\)", lambda inner: ours(inner[1])[1].strip(), command)
+        words, _, given = command.partition(" <<< ")
+        if words.startswith(("python ", "memotherm hook ")) or re.search(r"[|<>&;$`]", words):
             done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
             return done.returncode, done.stdout + done.stderr
-        # For one command of ours a process of its own would only load the same modules again.
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
-        code = app.run(shlex.split(command, comments=True)[1:])
-        told = capsys.readouterr()
-        return code, told.out + told.err
+        code, out, err = ours(words, "".join(shlex.split(given)))
+        return code, out + err
 
     return run
 

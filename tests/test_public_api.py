@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import json
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,6 +37,7 @@ def loaded(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
+@cache
 def used_elsewhere() -> dict[str, set[str]]:
     """Return module -> names that other modules of the package import from it."""
     used: dict[str, set[str]] = {}
@@ -46,15 +48,12 @@ def used_elsewhere() -> dict[str, set[str]]:
     return used
 
 
-USED = used_elsewhere()
-
-
 def needed_from(module: ModuleType) -> set[str]:
     """Return the classes and functions that a module defines and others import."""
     assert module.__file__ is not None
     tree = ast.parse(Path(module.__file__).read_text("utf-8"))
     kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    return {node.name for node in tree.body if isinstance(node, kinds)} & USED.get(module.__name__, set())
+    return {node.name for node in tree.body if isinstance(node, kinds)} & used_elsewhere().get(module.__name__, set())
 
 
 def in_order(name: str) -> tuple[int, str]:
@@ -71,7 +70,7 @@ def test_the_list_of_public_names_is_sorted_and_complete(name: str) -> None:
     module = loaded(name)
     listed = getattr(module, "__all__", None)
     if listed is None:
-        assert [each for each in USED.get(name, ()) if each.startswith("_")] == []
+        assert [each for each in used_elsewhere().get(name, ()) if each.startswith("_")] == []
         return
 
     assert list(listed) == sorted(listed, key=in_order)
