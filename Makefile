@@ -38,11 +38,11 @@ $(VENV)/.ready: $(VENV)/.runtime
 demo: $(VENV)/.runtime ## Watch what an agent reads in 60 tokens, its receipt and a correction, in the terminal
 	$(BIN)/memotherm demo
 
-test: style site browser ## Style, the site of the docs, and every test but the slow ones
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/dashboard -m "not slow"
+test: style site ## Style, the site of the docs, and every test but the slow ones
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 slow: setup ## The tests that take seconds each: processes that are killed, forked or interrupted, long texts, many rounds
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/dashboard -m slow
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
 
 lint: style types ## Style and types only
 

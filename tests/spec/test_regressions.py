@@ -419,12 +419,12 @@ def test_background_maintenance_runs_in_one_process_at_a_time(mem: Memotherm) ->
 
     def job(part: Store) -> None:
         started.set()
-        go_on.wait(timeout=20)
+        go_on.wait(timeout=120)
 
     held._job = job
     thread = threading.Thread(target=held.run_once)
     thread.start()
-    assert started.wait(timeout=20)
+    assert started.wait(timeout=120)
     assert not second.run_once()
     go_on.set()
     thread.join()
@@ -446,7 +446,7 @@ def test_a_long_job_keeps_its_lease(mem: Memotherm, clock: FakeClock) -> None:
         with changed:
             # The second reading of the clock comes after the renewal that the first one is for.
             wanted = readings + 2
-            assert changed.wait_for(lambda: readings >= wanted, timeout=20)
+            assert changed.wait_for(lambda: readings >= wanted, timeout=120)
 
     def job(part: Store) -> None:
         for _ in range(11):
@@ -503,7 +503,7 @@ def test_background_maintenance_really_runs_and_stops(mem: Memotherm) -> None:
 
     scheduler._job = counted
     with scheduler:
-        assert done.wait(timeout=20)
+        assert done.wait(timeout=120)
 
     runs = scheduler.runs
     assert runs >= 1

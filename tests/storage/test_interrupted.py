@@ -110,7 +110,7 @@ def test_an_interrupt_inside_of_a_lock_leaves_it_to_the_other_threads(open_mem: 
     def holds(place: str) -> None:
         other = threading.Thread(target=lambda: mem.remember(f"badger after {place}"), daemon=True)
         other.start()
-        other.join(30)
+        other.join(120)
         assert not other.is_alive(), place
 
     def reads_and_writes() -> None:
