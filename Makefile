@@ -99,10 +99,11 @@ budget: setup ## Pack a million generated contexts and look for one that is too 
 
 stores: setup ## Also run on PostgreSQL what `make test` runs on SQLite alone
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --every-store -k postgres tests/adapters tests/notes tests/rules tests/spec \
-	    tests/test_context.py tests/test_deadlines.py tests/test_embedder_errors.py tests/test_embedding_service.py \
-	    tests/test_fallback.py tests/test_marker.py tests/test_recall_reranker.py tests/test_rules_of_people.py \
-	    tests/test_session_start.py tests/test_superseding.py tests/test_tasks_end.py tests/test_tombstones_encoded.py \
-	    tests/test_tombstones_everywhere.py tests/test_tombstones_names.py tests/test_trust_table.py
+	    tests/properties/test_injections.py tests/test_context.py tests/test_deadlines.py tests/test_embedder_errors.py \
+	    tests/test_embedding_service.py tests/test_fallback.py tests/test_marker.py tests/test_recall_reranker.py \
+	    tests/test_rules_of_people.py tests/test_session_start.py tests/test_superseding.py tests/test_tasks_end.py \
+	    tests/test_tombstones_encoded.py tests/test_tombstones_everywhere.py tests/test_tombstones_names.py \
+	    tests/test_trust_table.py
 
 explore: setup ## The property tests with examples that nobody has seen yet
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --hypothesis-profile explore -m hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import signal
@@ -28,6 +29,9 @@ from tests.postgres import server  # noqa: E402
 
 # Commands and hooks of tests neither start a daemon nor use one that is running; its own tests do.
 os.environ["MEMOTHERM_DAEMON"] = "off"
+
+# The modules of all tests are 700,000 objects and no garbage, for which they would be searched again and again.
+gc.disable()
 
 # SQLite waits for the disk whenever it creates a file and at every commit: for most of the time of a test. Where there
 # is room, temporary files are in memory instead.
@@ -89,16 +93,22 @@ _EVERYWHERE = (
     "test_validity",
 )
 #: What uses a store through the same calls as those; `--every-store` tests it everywhere too (`make stores`).
-_ABOVE_STORES = ("adapters/", "notes/", "rules/", "spec/", "test_context", "test_deadlines", "test_embedder",
-                 "test_embedding_service", "test_fallback", "test_marker", "test_recall_reranker",
-                 "test_rules_of_people", "test_session_start", "test_superseding", "test_tasks_end",
-                 "test_tombstones_encoded", "test_tombstones_everywhere", "test_tombstones_names",
+_ABOVE_STORES = ("adapters/", "notes/", "properties/test_injections", "rules/", "spec/", "test_context",
+                 "test_deadlines", "test_embedder", "test_embedding_service", "test_fallback", "test_marker",
+                 "test_recall_reranker", "test_rules_of_people", "test_session_start", "test_superseding",
+                 "test_tasks_end", "test_tombstones_encoded", "test_tombstones_everywhere", "test_tombstones_names",
                  "test_trust_table")  # fmt: skip
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run test on every store what is tested on one by default."""
     parser.addoption("--every-store", action="store_true", help="test what lies above the stores on each of them")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Collect the garbage of tests only."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

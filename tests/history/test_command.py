@@ -178,7 +178,10 @@ def test_transcripts_can_be_kept_longer(cli: Cli, tmp_path: Path) -> None:  # no
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no pseudo-terminals")
-@pytest.mark.parametrize(("answers", "stored"), [("n", 0), ("y\nn", 0), ("y\ny", 2)])
+@pytest.mark.parametrize(
+    ("answers", "stored"),
+    [pytest.param("n", 0, marks=pytest.mark.slow), pytest.param("y\nn", 0, marks=pytest.mark.slow), ("y\ny", 2)],
+)
 def test_install_offers_to_read_past_sessions_in_a_terminal(
     cli: Cli, tmp_path: Path, answers: str, stored: int  # noqa: F811
 ) -> None:  # fmt: skip

@@ -97,7 +97,7 @@ def test_a_client_of_the_daemon_imports_next_to_nothing(running: Installation, c
     assert not [name for name in modules(done) if name.startswith(_HEAVY)]
 
 
-@pytest.mark.parametrize("daemon", ["on", "off"])
+@pytest.mark.parametrize("daemon", ["on", pytest.param("off", marks=pytest.mark.slow)])
 def test_a_command_keeps_the_limits_of_its_caller(running: Installation, daemon: str):
     """A process that may write no files stores nothing, whoever runs its command."""
     command = [sys.executable, "-m", "memotherm", "remember", f"Written without files, daemon {daemon}"]

@@ -175,7 +175,7 @@ def test_a_sample_of_a_source_says_what_to_write_and_that_loads(
 
 
 @pytest.mark.parametrize(
-    "text", [f"x = {'[' * 5000}{']' * 5000}", f"a{'.a' * 5000} = 1", "[" * 5000, 'max_pinned = "x"']
+    "text", [f"x = {'[' * 2000}{']' * 2000}", f"a{'.a' * 2000} = 1", "[" * 2000, 'max_pinned = "x"']
 )
 def test_no_file_disables_config_and_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """However it is broken: other commands say that they cannot read it."""
