@@ -121,7 +121,7 @@ def test_the_commands_import_only_what_they_use():
     assert not loaded & {
         "asyncio", "email", "http.client", "httpx", "memotherm.notes.notes", "memotherm.notes.imports",
         "memotherm.tiers.replay", "memotherm.remote.client", "onnxruntime", "pydantic", "splintr", "ssl",
-        "turbovec", "urllib.request", "urllib3", "watchfiles",
+        "turbovec", "urllib.request", "urllib3",
     }  # fmt: skip
 
 

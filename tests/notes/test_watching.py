@@ -1,4 +1,4 @@
-"""The watcher: real files, real events, one sync for a burst, and never a lost last change."""
+"""The watcher: real files, one sync for a burst, and never a lost last change."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_change_during_a_sync_is_not_lost(tmp_path: Path) -> None:
             go_on.wait(DEADLINE)
         return None
 
-    with Watcher(root, lambda: [root], slow, 20) as watcher:  # type: ignore[arg-type]
+    with Watcher(lambda: file.exists() and file.stat().st_size, slow, 20) as watcher:  # type: ignore[arg-type]
         assert watcher.wait(1)
         file.write_text("first")
         assert begun.wait(DEADLINE)
@@ -116,8 +116,6 @@ def test_a_sync_that_fails_is_tried_again(tmp_path: Path) -> None:
     """Until it works; what went wrong can be seen meanwhile."""
     from memotherm.errors import StoreBusy
 
-    root = tmp_path / "notes"
-    root.mkdir()
     attempts: list[int] = []
 
     def fails_twice() -> object:
@@ -126,7 +124,7 @@ def test_a_sync_that_fails_is_tried_again(tmp_path: Path) -> None:
             raise StoreBusy("held by another writer")
         return None
 
-    with Watcher(root, lambda: [root], fails_twice, 20) as watcher:  # type: ignore[arg-type]
+    with Watcher(lambda: 0, fails_twice, 20) as watcher:  # type: ignore[arg-type]
         assert until(lambda: watcher.problem is not None)
         assert watcher.wait(1, DEADLINE)
         assert watcher.problem is None
@@ -134,7 +132,7 @@ def test_a_sync_that_fails_is_tried_again(tmp_path: Path) -> None:
 
 
 def test_other_files_of_the_workspace_cost_nothing(open_mem: Callable[..., Memotherm], workspace: Path) -> None:
-    """Folders that hold no notes are not watched, and temporary files wake nobody."""
+    """Folders that hold no notes are not looked at, and temporary files wake nobody."""
     (workspace / "node_modules" / "x").mkdir(parents=True)
     _, notes = quick(open_mem, workspace)
     with notes.watch() as watcher:
@@ -212,7 +210,7 @@ def test_the_mcp_server_runs_without_the_folder_of_its_notes(tmp_path: Path) -> 
 def test_a_watcher_survives_any_error_and_says_so(tmp_path: Path) -> None:
     """Later changes are still synced, and the problem is gone when one succeeds."""
     syncs: list[int] = []
-    folders: list[int] = []
+    looks: list[int] = []
 
     def sync() -> Sync:
         syncs.append(1)
@@ -220,13 +218,13 @@ def test_a_watcher_survives_any_error_and_says_so(tmp_path: Path) -> None:
             raise KeyError("a fault of ours")
         return Sync()
 
-    def watched() -> list[Path]:
-        folders.append(1)
-        if len(folders) == 1:
+    def state() -> list[str]:
+        looks.append(1)
+        if len(looks) == 1:
             raise PermissionError("not for you")
-        return [tmp_path]
+        return [path.name for path in tmp_path.iterdir()]
 
-    with Watcher(tmp_path, watched, sync, 10) as watcher:
+    with Watcher(state, sync, 10) as watcher:
         assert until(lambda: len(syncs) == 1 and watcher.problem is not None)
         assert watcher.wait(1)
         assert until(lambda: watcher.problem is None)

@@ -108,7 +108,7 @@ class Notes:
 
     def watch(self) -> Watcher:
         """Return a watcher that syncs after files have changed: `with notes.watch(): ...`."""
-        return Watcher(self.root, self._watched_folders, self.sync, self._tools.settings.watch_debounce_ms)
+        return Watcher(self._syncer.stamps, self.sync, self._tools.settings.watch_debounce_ms)
 
     def clear(self) -> int:
         """Delete the notes of this folder from the store, not the files; return the number of notes."""
@@ -268,12 +268,6 @@ class Notes:
         unread = [skipped for skipped in result.skipped if skipped.why.startswith("cannot be read")]
         waiting = [f"{path} has new messages that are not indexed yet" for path in result.waiting]
         return bool(unread or waiting), (*result.degraded, *map(str, unread), *waiting)
-
-    def _watched_folders(self) -> list[Path]:
-        folders = [self.root if path == "." else self.root / path for path in self._layout.folders]
-        parents = [parent for path in self._layout.files if (parent := (self.root / path).parent) != self.root]
-        transcripts = [path if path.is_dir() else path.parent for path in self._transcripts]
-        return [folder for folder in dict.fromkeys([*folders, *parents, *transcripts]) if folder.is_dir()]
 
     def _day(self, day: dates.date | str | None) -> dates.date:
         if day is None:

@@ -91,6 +91,10 @@ class Syncer:
         """Return the number of the space of the chunks; None before the first sync."""
         return self.store.collection(self.scope, self.collection)
 
+    def stamps(self) -> dict[str, str]:
+        """Return the time stamps of the files by path, one of which differs after each change."""
+        return {path: file.stamp for path, file in list_files(self.layout, self.transcripts).files.items()}
+
     def stale(self) -> list[str]:
         """Return the paths that a sync would read or remove, by their time stamps."""
         space = self.space()
