@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -185,23 +186,11 @@ class Group:
             least: The smallest space to consider.
             most: The tokens of all items before it in their chosen forms, and of its smallest form.
         """
-        needed, low, high = PARTS * item.min_cost, least, most
-        space, last_space, last_lacking = least, least, 0
-        while low < high:
-            lacking = needed - self._left(limited, whole, space, whole_tokens)
-            if lacking <= 0:
-                # A larger space never leaves less.
-                high = space
-                space = (low + high) // 2
-                continue
-            # A token more of the space leaves a token more at most, because allowances grow with the space. What it
-            # will leave is estimated by the last two spaces.
-            low = space - -lacking // PARTS
-            gained = last_lacking - lacking
-            estimate = space + lacking * (space - last_space) // gained if gained > 0 else low
-            last_space, last_lacking = space, lacking
-            space = max(low, min(estimate, (low + high) // 2))
-        return min(low, high)
+        # A larger space never leaves less.
+        needed = PARTS * item.min_cost
+        return bisect_left(
+            range(most), needed, least, most, key=lambda space: self._left(limited, whole, space, whole_tokens)
+        )
 
     def _left(self, limited: Iterable[Item], whole: int, space: int, whole_tokens: int) -> int:
         """Return what items leave of a space, in parts of a token; the arguments are those of `_least_space`."""
