@@ -212,7 +212,7 @@ def migrate(
     progress: Progress | None = None,
     key: Key | None = None,
 ) -> Migration:
-    """Copy a whole store into a new one and verify the copy; a repeated call continues an interrupted copy.
+    """Copy a whole store into a new one and verify the copy; after an interruption, the new one is empty.
 
     Args:
         source: The path or URL of a store, which stays usable.

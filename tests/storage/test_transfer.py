@@ -12,7 +12,7 @@ import pytest
 import memotherm
 from memotherm import Memory, Memotherm
 from memotherm.cli.app import run
-from memotherm.errors import InvalidInput, NotFound, StoreDamaged, StoreUnavailable
+from memotherm.errors import InvalidInput, NotFound, StoreDamaged
 from memotherm.storage import transfer
 from memotherm.storage.transfer import TABLES
 from memotherm.testing import HashEmbedder
@@ -139,49 +139,31 @@ def test_a_checkpoint_of_a_server_is_a_file(source: Path, url: str, tmp_path: Pa
     assert not list(tmp_path.glob(".memotherm-*"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("stop", [1, 7, 19, 40])
-def test_an_interrupted_transfer_goes_on(source: Path, url: str, monkeypatch: pytest.MonkeyPatch, stop: int) -> None:
-    """Nothing is copied twice, the half copy cannot be used meanwhile, and the result is the same."""
-    monkeypatch.setattr(transfer, "_BATCH", 10)
-    batches, left = transfer._batches, stop
+@pytest.mark.parametrize("share", [0.1, 1])
+def test_an_interrupted_transfer_leaves_nothing(source: Path, url: str, share: float) -> None:
+    """The new store is empty, and the same command copies everything."""
 
-    def interrupted(*arguments: object) -> Iterator[object]:
-        nonlocal left
-        for batch in batches(*arguments):
-            left -= 1
-            if left < 0:
-                raise KeyboardInterrupt
-            yield batch
+    def interrupt(done: int, total: int) -> None:
+        if done >= share * total:
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(transfer, "_batches", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        memotherm.migrate(source, url)
-    monkeypatch.setattr(transfer, "_batches", batches)
-    with pytest.raises(StoreUnavailable, match="half filled"):
-        memotherm.open(url)
+        memotherm.migrate(source, url, progress=interrupt)
+    with memotherm.open(url, embedder="none") as mem:
+        assert (mem.status().seq, mem.check()) == (0, [])
 
     memotherm.migrate(source, url)
     assert told(url) == told(source)
 
 
-def test_a_source_that_changed_during_an_interruption_is_noticed(
-    source: Path, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first half of the copy would be of another time than the second."""
-    monkeypatch.setattr(transfer, "_verify", _interrupt)
-    with pytest.raises(KeyboardInterrupt):
+def test_a_copy_that_differs_is_taken_back(source: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables of both are compared before the copy is committed."""
+    summaries = iter(range(1000))
+    monkeypatch.setattr(transfer, "summarize", lambda *_: (next(summaries), ""))
+    with pytest.raises(StoreDamaged, match="nothing was copied"):
         memotherm.migrate(source, url)
-    monkeypatch.undo()
-    with memotherm.open(source, embedder=HashEmbedder()) as mem:
-        mem.move(mem.find()[0].id, "hot")
-
-    with pytest.raises(StoreDamaged, match="into a new store"):
-        memotherm.migrate(source, url)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+    with memotherm.open(url, embedder="none") as mem:
+        assert mem.status().seq == 0
 
 
 def test_only_into_an_empty_store(source: Path, tmp_path: Path) -> None:
@@ -197,21 +179,6 @@ def test_only_into_an_empty_store(source: Path, tmp_path: Path) -> None:
         memotherm.migrate(tmp_path / "nowhere.db", tmp_path / "new.db")
     assert not (tmp_path / "nowhere.db").exists()
     assert not (tmp_path / "new.db").exists()
-
-
-def test_a_half_copy_of_another_store_is_left_alone(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It goes on only from where it came."""
-    monkeypatch.setattr(transfer, "_verify", _interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        memotherm.migrate(source, tmp_path / "half.db")
-    monkeypatch.undo()
-    with memotherm.open(tmp_path / "other.db", embedder="none") as mem:
-        mem.remember("another")
-
-    with pytest.raises(InvalidInput, match="another store"):
-        memotherm.migrate(tmp_path / "other.db", tmp_path / "half.db")
 
 
 def test_the_command(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

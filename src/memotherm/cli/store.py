@@ -143,7 +143,7 @@ store.add_command(
 def migrate(source: str, target: str) -> Output:
     """Copy a whole store with all its events to another file or database.
 
-    FROM and TO are paths or URLs. An interrupted copy continues when the command is repeated. At the end both
+    FROM and TO are paths or URLs. After an interruption, TO is empty. At the end both
     stores are compared row by row.
 
     \b

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from memotherm.errors import InvalidInput, NotFound, PluginUnavailable, StoreError, StoreUnavailable
+from memotherm.errors import InvalidInput, NotFound, PluginUnavailable, StoreError
 from memotherm.model import Memory, Retention, Scope, entry_points
 from memotherm.model.actions import Action
 from memotherm.model.clock import system_clock
@@ -18,7 +18,6 @@ from memotherm.settings.paths import SQLITE, sqlite_path
 from memotherm.storage.statements import Row
 from memotherm.storage.store import Distribution, Store, Transaction
 from memotherm.storage.transfer import (
-    PROGRESS_KEY,
     SPACES,
     TOMBSTONES,
     Migration,
@@ -38,8 +37,8 @@ def register_store(scheme: str, factory: Factory) -> None:
     _factories[scheme.lower()] = factory
 
 
-def open_url(url: str, settings: Settings) -> Store:
-    """Open the store that a path or URL names; a path is a SQLite file."""
+def open_store(url: str, settings: Settings) -> Store:
+    """Open the store that a path or URL names, creating it if it does not exist; a path is a SQLite file."""
     scheme, separator, _ = url.partition("://")
     scheme = scheme.lower() if separator else "sqlite"
     factory = _factories.get(scheme)
@@ -122,7 +121,7 @@ class Purges:
 
 def purges_of(url: str, settings: Settings, *, secret: str | None = None) -> Purges | None:
     """Return what was purged in a store; None if it is not one with the given secret."""
-    with closing(open_url(url, settings)) as store:
+    with closing(open_store(url, settings)) as store:
         with store.read_tables() as reader:
             own = reader.meta("secret")
             scopes = {row[1]: _scope(row) for row in reader.rows(SPACES)}
@@ -146,20 +145,10 @@ def _scope(row: Row) -> Row:
     return (row[0], *row[2:])
 
 
-def open_store(url: str, settings: Settings) -> Store:
-    """Open the store that a path or URL names, creating it if it does not exist."""
-    with ExitStack() as stack:
-        store = stack.enter_context(closing(open_url(url, settings)))
-        if store.meta(PROGRESS_KEY) is not None:
-            raise StoreUnavailable(f"{store.name} is half filled: run `memotherm store migrate` again to go on")
-        stack.pop_all()
-        return store
-
-
 def migrate_store(source: str, target: str, settings: Settings, progress: Progress | None = None) -> Migration:
     """Copy a store into a new one, on another database or the same, and verify the copy."""
     _require_existing(source, "to migrate")
-    with closing(open_store(source, settings)) as original, closing(open_url(target, settings)) as copy:
+    with closing(open_store(source, settings)) as original, closing(open_store(target, settings)) as copy:
         migration = transfer(original, copy, progress)
         copy.build_indexes()
         return migration
@@ -168,7 +157,7 @@ def migrate_store(source: str, target: str, settings: Settings, progress: Progre
 def distribute_store(url: str, shards: int, settings: Settings) -> Distribution:
     """Distribute the tables of a store over the nodes of a cluster by tenant, and verify the rows."""
     _require_existing(url, "to distribute")
-    with closing(open_url(url, settings)) as store:
+    with closing(open_store(url, settings)) as store:
         return store.distribute(shards)
 
 

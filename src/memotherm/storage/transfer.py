@@ -1,19 +1,17 @@
 """Copy one store into another, on the same or another database: every row, its number, its history.
 
-The source is read in one snapshot, so other processes can keep using it. The target receives the rows in
-batches; each batch records the progress in the same transaction, so an interrupted transfer resumes where
-it stopped. At the end both stores are read again and compared by counts and digests.
+The source is read in one snapshot, so other processes can keep using it. The target receives all rows in one
+transaction, before whose commit both stores are read again and compared by counts and digests.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memotherm.errors import InvalidInput, StoreDamaged
 from memotherm.storage.rows import COLUMNS
@@ -78,8 +76,6 @@ TABLES = (
 META = ("embedder", "secret")
 
 
-#: The metadata key under which a target records the progress of a transfer into it.
-PROGRESS_KEY = "transfer"
 _BATCH = 2000
 
 #: Called with (rows done, rows in total).
@@ -115,12 +111,9 @@ class StoreTables(ABC):
         value: str | None = self._statements.value("meta_get", key=key)
         return value
 
-    def set_meta(self, key: str, value: str | None) -> None:
-        """Set a value of the store's metadata, or delete it."""
-        if value is None:
-            self._statements.run("meta_drop", key=key)
-        else:
-            self._statements.run("meta_set", key=key, value=value)
+    def set_meta(self, key: str, value: str) -> None:
+        """Set a value of the store's metadata."""
+        self._statements.run("meta_set", key=key, value=value)
 
     def is_empty(self) -> bool:
         """Return whether nothing was ever stored here."""
@@ -132,8 +125,8 @@ class StoreTables(ABC):
         return int(count)
 
     @abstractmethod
-    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
-        """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
+    def rows(self, table: Table) -> Iterator[Row]:
+        """Yield (tenant, *columns) of all rows, in the order of the key."""
 
     @abstractmethod
     def put(self, table: Table, rows: Sequence[Row]) -> None:
@@ -145,68 +138,39 @@ class StoreTables(ABC):
 
 
 def transfer(source: Store, target: Store, progress: Progress | None = None) -> Migration:
-    """Copy a store into an empty one, or resume an interrupted copy, and verify the result."""
-    with source.read_tables() as reader:
-        state = _begin(reader, source, target)
-        total, copied = sum(reader.count(table.name) for table in TABLES), 0
+    """Copy a store into an empty one, and verify the result, in one transaction."""
+    with source.read_tables() as reader, target.write_tables() as writer:
+        if not writer.is_empty():
+            raise InvalidInput(f"{target.name} is not empty: copy into a new store")
+        total, done = sum(reader.count(table.name) for table in TABLES), 0
         for table in TABLES:
-            done = copied
-            for batch in _batches(reader, table, state):
-                with target.write_tables() as writer:
-                    writer.put(table, batch)
-                    writer.set_meta(PROGRESS_KEY, json.dumps(state))
+            rows = reader.rows(table)
+            while batch := list(islice(rows, _BATCH)):
+                writer.put(table, batch)
                 done += len(batch)
                 if progress is not None:
                     progress(done, total)
-            copied += reader.count(table.name)
-        with target.write_tables() as writer:
-            for key in META:
-                if (value := reader.meta(key)) is not None:
-                    writer.set_meta(key, value)
-            writer.complete()
-        rows, digest = _verify(reader, target)
-        with target.write_tables() as writer:
-            writer.set_meta(PROGRESS_KEY, None)
-    return Migration(source=source.name, target=target.name, rows=rows, digest=digest)
+        for key in META:
+            if (value := reader.meta(key)) is not None:
+                writer.set_meta(key, value)
+        writer.complete()
+        counts, digest = _verify(reader, writer)
+    return Migration(source=source.name, target=target.name, rows=counts, digest=digest)
 
 
-def _begin(reader: StoreTables, source: Store, target: Store) -> dict[str, Any]:
-    """Return the last copied key of each table; refuse a target that holds anything else."""
-    identity = reader.meta("store")
-    with target.write_tables() as writer:
-        stored = writer.meta(PROGRESS_KEY)
-        state = json.loads(stored) if stored else {"from": identity, "tables": {}}
-        if stored is None and not writer.is_empty():
-            raise InvalidInput(f"{target.name} is not empty: copy into a new store")
-        if state["from"] != identity:
-            raise InvalidInput(f"{target.name} is half filled from another store than {source.name}: use a new one")
-        writer.set_meta(PROGRESS_KEY, json.dumps(state))
-    return dict(state)
-
-
-def _batches(reader: StoreTables, table: Table, state: dict[str, Any]) -> Iterator[list[Row]]:
-    """Yield the rows that the target does not have yet, and note the key of the last one."""
-    rows = reader.rows(table, state["tables"].get(table.name))
-    positions = [table.columns.index(column) + 1 for column in table.key]  # the tenant comes first
-    while batch := list(islice(rows, _BATCH)):
-        state["tables"][table.name] = [batch[-1][position] for position in positions]
-        yield batch
-
-
-def _verify(reader: StoreTables, target: Store) -> tuple[dict[str, int], str]:
+def _verify(reader: StoreTables, copy: StoreTables) -> tuple[dict[str, int], str]:
     """Return the number of rows of each table and the digest of all of them, if both stores agree."""
     counts: dict[str, int] = {}
     digest = hashlib.sha256()
-    with target.read_tables() as copy:
-        for table in TABLES:
-            expected, actual = summarize(reader, table), summarize(copy, table)
-            if expected != actual:
-                raise StoreDamaged(
-                    f"the copy differs in {table.name} ({expected[0]} rows in the source, {actual[0]} in the copy): "
-                    "the source has changed since the copy began; copy again, into a new store"
-                )
-            counts[table.name] = expected[0]
-            digest.update(expected[1].encode())
+    for table in TABLES:
+        expected, actual = summarize(reader, table), summarize(copy, table)
+        if expected != actual:
+            raise StoreDamaged(
+                f"the copy differs in {table.name} ({expected[0]} rows in the source, {actual[0]} in the copy): "
+                "nothing was copied"
+            )
+        counts[table.name] = expected[0]
+        digest.update(expected[1].encode())
     return counts, digest.hexdigest()
 
 

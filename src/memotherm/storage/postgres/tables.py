@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import numpy as np
 from psycopg import sql
@@ -42,18 +41,16 @@ class PostgresTables(StoreTables):
         super().__init__(statements)
         self._sql = statements
 
-    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
-        """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
-        values = {f"key{position}": part for position, part in enumerate(after or ())}
+    def rows(self, table: Table) -> Iterator[Row]:
+        """Yield (tenant, *columns) of all rows, in the order of the key."""
         marks = {
             "tenant": "t.tenant" if table.owner else "''",
             "columns": ", ".join(table.columns),
             "table": table.name,
             "owner": "",
             "keys": ", ".join(table.key),
-            "after": ", ".join(f"%({name})s" for name in values),
         }
-        rows = self._sql.each_of("table_rows_behind" if values else "table_rows", marks, **values)
+        rows = self._sql.each_of("table_rows", marks)
         if table is not VECTORS:
             return rows
         # The vector as every database can have it.

@@ -825,8 +825,5 @@ SELECT count(*) FROM $table
 -- table_rows: The rows of a table in the order of its key, each with its tenant first.
 SELECT $tenant, $columns FROM $table t $owner ORDER BY $keys
 
--- table_rows_behind: The same, behind a key.
-SELECT $tenant, $columns FROM $table t $owner WHERE ($keys) > ($after) ORDER BY $keys
-
 -- table_put: One row of a table.
 INSERT INTO $table ($columns) VALUES ($values)

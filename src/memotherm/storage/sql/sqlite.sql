@@ -226,11 +226,11 @@ SELECT (SELECT coalesce(sum(memories), 0) FROM {table counters}
         SELECT 1 FROM {table memories} {index memories_by_expiry}
         WHERE retention = 0 AND expires_at IS NOT NULL AND expires_at <= :now AND priority > 0 AND space {in spaces})
 
--- vectors_all: Every vector after a key, with the space and tier of its memory.
+-- vectors_all: Every vector, with the space and tier of its memory.
 SELECT s.tenant, v.key >> 56, (v.key / :parts) & :numbers, v.key % :parts, m.space,
        CASE m.retention WHEN 0 THEN m.tier ELSE 3 END, v.vector
 FROM vectors v JOIN memories m ON m.no = (v.key / :parts) & :numbers JOIN spaces s ON s.space = m.space
-WHERE v.key > :behind ORDER BY v.key
+ORDER BY v.key
 
 -- vectors_by_digest: The vectors that an embedder has made of a content, in any space of the tenant (NULL = of all).
 SELECT v.vector FROM (

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from memotherm.errors import InvalidInput, NotAStore, NotFound, StoreBusy, StoreDamaged, StoreUnavailable
 from memotherm.settings.paths import create_file
@@ -234,21 +233,18 @@ class SqliteTables(StoreTables):
         self._sql = statements
         self._connection = statements.connection
 
-    def rows(self, table: Table, after: Sequence[Any] | None = None) -> Iterator[Row]:
-        """Yield (tenant, *columns) of the rows after a key, in the order of the key."""
+    def rows(self, table: Table) -> Iterator[Row]:
+        """Yield (tenant, *columns) of all rows, in the order of the key."""
         if table is VECTORS:
-            last = -1 if after is None else vector_range(after[0], after[1]).low + after[2]
-            return self._sql.each("vectors_all", behind=last, parts=1 << PART_BITS, numbers=MEMORY_MASK)
+            return self._sql.each("vectors_all", parts=1 << PART_BITS, numbers=MEMORY_MASK)
         marks = {
             "tenant": "coalesce(s.tenant, '')" if table.owner else "''",
             "columns": ", ".join(f"t.{column}" for column in table.columns),
             "table": table.name,
             "owner": _OWNERS[table.owner],
             "keys": ", ".join(f"t.{column}" for column in table.key),
-            "after": ", ".join("?" * len(table.key)),
         }
-        name = "table_rows" if after is None else "table_rows_behind"
-        return self._connection.cursor().execute(marked(SQL[name], marks), after or ())
+        return self._connection.cursor().execute(marked(SQL["table_rows"], marks))
 
     def put(self, table: Table, rows: Sequence[Row]) -> None:
         """Insert rows as `rows` yields them."""
