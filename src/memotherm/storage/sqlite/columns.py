@@ -10,7 +10,7 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import compress
 from sys import intern
 from typing import Any, NamedTuple
@@ -100,8 +100,6 @@ _FRAGMENTS_SIZE = 200
 _ID_SIZE = 8
 #: The columns of a table's numbers that are computed from the words.
 _LENGTH, _BEGINNING = 7, 8
-#: The columns of its marks.
-_TAKEN, _OUTDATED = 0, 1
 #: The time of expiry of a memory that never expires.
 _NEVER = 1 << 62
 #: How many rows a table has at first.
@@ -147,8 +145,8 @@ class _Table:
         self._numbers = np.empty((_FIRST_ROWS, 9), np.int64)
         #: accessed_at, access_count
         self._uses = np.empty((_FIRST_ROWS, 2), np.float64)
-        #: Whether it was taken again since the last cut, and whether its uses are to be read again
-        self._marks = np.zeros((_FIRST_ROWS, 2), np.bool_)
+        #: Whether its uses are to be read again.
+        self._outdated = np.zeros(_FIRST_ROWS, np.bool_)
         #: kind, author
         self._names = np.empty((_FIRST_ROWS, 2), np.object_)
         #: The numbers of the words of all rows, and how many they are.
@@ -174,62 +172,24 @@ class _Table:
         words, fragments = WordIds.of(texts), WordIds.of_fragments(texts)
         never = zip(expires_at, numbers[3], strict=True)
         ends = [_NEVER if moment is None or priority == 0 else moment for moment, priority in never]
-        numbers += [created_at, [no or 0 for no in previous], ends, words.lengths, words.lengths]
-        self._extend(
-            np.array(numbers, np.int64).T,
-            np.array((accessed_at, access_count), np.float64).T,
-            np.array((list(map(intern, kind)), list(map(intern, author))), np.object_).T,
-            words.ids,
-            {row: fragments[row] for row in np.flatnonzero(fragments.lengths).tolist()},
-        )
-
-    def cut(self, most_bytes: int) -> _Table:
-        """Return a table of those that were taken again since the last cut, or of the newest of them."""
-        slots = np.fromiter(self.slots.values(), np.int64)
-        slots = slots[self._marks[slots, _TAKEN]]
-        sizes = _ENTRY_SIZE + self._numbers[slots, _LENGTH] * _ID_SIZE
-        slots = slots[len(slots) - int(np.searchsorted(np.cumsum(sizes[::-1]), most_bytes, "right")) :]
-        left, numbers = _Table(), self._numbers[slots]
-        fragments = {row: self._fragments[slot] for row, slot in enumerate(slots.tolist()) if slot in self._fragments}
-        left._extend(numbers, self._uses[slots], self._names[slots], self._words_of(numbers).ids, fragments)
-        left._marks[: len(slots), _OUTDATED] = self._marks[slots, _OUTDATED]
-        left.any_outdated = self.any_outdated
-        return left
-
-    def _extend(
-        self,
-        numbers: NDArray[np.int64],
-        uses: NDArray[np.float64],
-        names: NDArray[np.object_],
-        words: NDArray[np.int64],
-        fragments: Mapping[int, NDArray[np.int64]],
-    ) -> None:
-        """Add rows, in whose numbers the last column is yet to be filled."""
-        start, end = self._filled, self._filled + len(numbers)
-        if end > len(self._numbers):
-            spare = max(end, 2 * len(self._numbers)) - len(self._numbers)
-            self._numbers = np.concatenate([self._numbers, np.empty((spare, self._numbers.shape[1]), np.int64)])
-            self._uses = np.concatenate([self._uses, np.empty((spare, 2), np.float64)])
-            self._names = np.concatenate([self._names, np.empty((spare, 2), np.object_)])
-            self._marks = np.concatenate([self._marks, np.zeros((spare, 2), np.bool_)])
-        lengths = numbers[:, _LENGTH]
-        numbers[:, _BEGINNING] = self._word_count + np.cumsum(lengths) - lengths
-        self._numbers[start:end], self._uses[start:end], self._names[start:end] = numbers, uses, names
-        self._add_words(words)
-        for row, ids in fragments.items():
-            self._fragments[start + row] = ids
-            self._fragment_bytes += _FRAGMENTS_SIZE + ids.nbytes
+        begin = self._word_count + np.cumsum(words.lengths) - words.lengths
+        numbers += [created_at, [no or 0 for no in previous], ends, words.lengths, begin]
+        start, end = self._filled, self._filled + len(rows)
+        self._numbers, self._uses = _grown(self._numbers, end), _grown(self._uses, end)
+        self._names, self._outdated = _grown(self._names, end), _grown(self._outdated, end)
+        self._words = _grown(self._words, self._word_count + len(words.ids))
+        self._numbers[start:end] = np.array(numbers, np.int64).T
+        self._uses[start:end] = np.array((accessed_at, access_count), np.float64).T
+        self._names[start:end] = np.array((list(map(intern, kind)), list(map(intern, author))), np.object_).T
+        self._outdated[start:end] = False
+        self._words[self._word_count : self._word_count + len(words.ids)] = words.ids
+        self._word_count += len(words.ids)
+        for row in np.flatnonzero(fragments.lengths).tolist():
+            self._fragments[start + row] = fragments[row]
+            self._fragment_bytes += _FRAGMENTS_SIZE + fragments[row].nbytes
         self._filled = end
         # Last: a memory is here when all its columns are.
-        self.slots.update(zip(numbers[:, 0].tolist(), range(start, end), strict=True))
-
-    def _add_words(self, words: NDArray[np.int64]) -> None:
-        start, end = self._word_count, self._word_count + len(words)
-        if end > len(self._words):
-            spare = max(end, 2 * len(self._words)) - len(self._words)
-            self._words = np.concatenate([self._words, np.empty(spare, np.int64)])
-        self._words[start:end] = words
-        self._word_count = end
+        self.slots.update(zip(columns[0], range(start, end), strict=True))
 
     def _words_of(self, numbers: NDArray[np.int64]) -> WordIds:
         return WordIds.of_parts(self._words, numbers[:, _BEGINNING], numbers[:, _LENGTH])
@@ -246,19 +206,15 @@ class _Table:
         """Return the slots of those memories that are here, in their order."""
         return list(map(self.slots.__getitem__, filter(self.slots.__contains__, nos)))
 
-    def mark_taken(self, slots: Sequence[int]) -> None:
-        """Note that memories are taken again."""
-        self._marks[slots, _TAKEN] = True
-
     def mark_outdated(self) -> None:
         """Note that the uses of all memories are to be read again."""
-        self._marks[: self._filled, _OUTDATED] = self.any_outdated = self._filled > 0
+        self._outdated[: self._filled] = self.any_outdated = self._filled > 0
 
     def outdated(self, nos: Sequence[int]) -> list[int]:
         """Return those of some memories whose uses are to be read again."""
         if not self.any_outdated:
             return []
-        return [no for no in nos if no in self.slots and self._marks[self.slots[no], _OUTDATED]]
+        return [no for no in nos if no in self.slots and self._outdated[self.slots[no]]]
 
     def set_uses(self, rows: Sequence[Row]) -> None:
         """Set the uses of some memories, from rows of the statement `memory_uses`."""
@@ -267,7 +223,7 @@ class _Table:
         nos, accessed_at, access_count, *_ = zip(*rows, strict=True)
         slots = list(map(self.slots.__getitem__, nos))
         self._uses[slots] = np.array((accessed_at, access_count), np.float64).T
-        self._marks[slots, _OUTDATED] = False
+        self._outdated[slots] = False
 
     def use(self, uses: UnwrittenUses) -> None:
         """Count uses of the memories that are here."""
@@ -315,6 +271,12 @@ class _Table:
         return _TakenRows(candidates, space, expires_at)
 
 
+def _grown(column: NDArray[Any], rows: int) -> NDArray[Any]:
+    """Return a column with room for so many rows."""
+    spare = max(rows, 2 * len(column)) - len(column) if rows > len(column) else 0
+    return np.concatenate([column, np.empty((spare, *column.shape[1:]), column.dtype)]) if spare else column
+
+
 def candidate_rows(statements: SqliteStatements, nos: Sequence[int]) -> list[Row]:
     """Return rows of the statement `candidates`; without a text index, the words are made from the contents."""
     try:
@@ -329,7 +291,7 @@ def candidate_rows(statements: SqliteStatements, nos: Sequence[int]) -> list[Row
 
 
 class CandidateColumns(Projection):
-    """The fields of the memories that were candidates last, up to a number of bytes; their texts are not kept."""
+    """The fields of memories that were candidates, up to a number of bytes, and then anew; their texts are not kept."""
 
     most_changes = 20_000
 
@@ -404,9 +366,7 @@ class CandidateColumns(Projection):
             current = self._follow(statements)
             missing, outdated = self._unknown(nos) if current else (list(nos), [])
             if not missing and not outdated:
-                slots = self._table.here(nos)
-                self._table.mark_taken(slots)
-                return self._table.taken(slots, self._read_texts)
+                return self._table.taken(self._table.here(nos), self._read_texts)
         read = candidate_rows(statements, missing) if missing else []
         uses = statements.rows("memory_uses", nos=outdated) if outdated else []
         with self.lock:
@@ -415,12 +375,11 @@ class CandidateColumns(Projection):
                 and (self.seq, self._counted) == statements.moment()
                 and (missing, outdated) == self._unknown(nos)
             ):
-                self._table.mark_taken(self._table.here(nos))
                 self._table.add(read)
                 self._table.set_uses(uses)
                 taken = self._table.taken(self._table.here(nos), self._read_texts)
                 if self._table.size > self._capacity:
-                    self._table = self._table.cut(self._capacity // 2)
+                    self._table = _Table()
                 return taken
         # Another thread has followed a newer snapshot, or the rows are not committed.
         table = _Table()
