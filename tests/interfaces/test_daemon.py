@@ -140,7 +140,7 @@ print(*sys.modules)
     assert not loaded & {
         "bz2", "calendar", "importlib.resources", "locale", "memotherm.model.reports", "memotherm.notes.edits",
         "memotherm.statements.endings", "memotherm.statements.kinds", "memotherm.statements.replacing",
-        "memotherm.tiers.policies", "memotherm.tiers.policy", "memotherm.tiers.rules.defaults",
+        "memotherm.tiers.policies", "memotherm.tiers.policy", "memotherm.tiers.rules.table",
         "memotherm.tiers.adoption", "memotherm.tiers.scheduler", "secrets", "shutil", "tempfile", "tomllib",
         "turbovec", "zoneinfo",
     }  # fmt: skip
@@ -161,7 +161,7 @@ print(*sys.modules)
     assert {
         "calendar", "memotherm.model.reports", "memotherm.notes.edits", "memotherm.notes.notes",
         "memotherm.statements.kinds", "memotherm.statements.replacing", "memotherm.tiers.adoption",
-        "memotherm.tiers.rules.defaults", "tomllib",
+        "memotherm.tiers.rules.table", "tomllib",
     } <= loaded  # fmt: skip
 
 
