@@ -61,9 +61,6 @@ _LARGE_SHARE = 0.1
 _WAIT_MS = 50
 
 
-_SCOPE_COLUMNS = {name: "user_" if name == "user" else name for name in SCOPE_FIELDS}
-
-
 class _Snapshot(threading.local):
     """The statements of the snapshot that the current thread is in."""
 
@@ -217,13 +214,8 @@ class SqliteStore(Store):
                 self._snapshot.statements = None
 
     def _visible_rows(self, statements: Statements, scope: Scope) -> list[Row]:
-        # A field that is not set has one value to look up in the index of scopes instead of two.
         fields = {name: value for name, value in scope_row(scope).items() if value}
-        conditions = " AND ".join(
-            f"{_SCOPE_COLUMNS[name]} IN ('', :{name})" if name in fields else f"{_SCOPE_COLUMNS[name]} = ''"
-            for name in SCOPE_FIELDS
-        )
-        return statements.rows_of("spaces_visible_in", {"conditions": conditions}, **fields)
+        return statements.rows_of("spaces_visible_in", {"conditions": _visible_to(tuple(fields))}, **fields)
 
     def _reads_in_order(self, statements: Statements, search: Search) -> bool:
         """Return whether a large share of all memories is listed, so that a page is soon full.
@@ -434,6 +426,15 @@ class SqliteStore(Store):
         with suppress(StoreError), self._connections.reading() as statements:
             self._bands.close(statements.connection)
         self._connections.close()
+
+
+@functools.cache
+def _visible_to(fields: tuple[str, ...]) -> str:
+    """Return the condition on the scopes that one with some fields sees; the others have one value to look up."""
+    columns = {name: "user_" if name == "user" else name for name in SCOPE_FIELDS}
+    return " AND ".join(
+        f"{column} IN ('', :{name})" if name in fields else f"{column} = ''" for name, column in columns.items()
+    )
 
 
 def _searched(statements: SqliteStatements, search: Search) -> tuple[int, bool]:
