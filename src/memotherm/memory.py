@@ -17,18 +17,27 @@ from memotherm.errors import InvalidInput
 from memotherm.facade.bulk import Bulk, event_page, undo_event
 from memotherm.facade.correction import Correction, update
 from memotherm.facade.endings import Endings, renewed_anchors
-from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.facade.services import Services
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import Clock, system_clock
 from memotherm.model.marks import ANCHORS
-from memotherm.model.memory import FormatName, MemoryFilters, OrderName, PriorityName, ScopeFields, TierName, TierValue
+from memotherm.model.memory import (
+    FormatName,
+    MemoryFilters,
+    OrderName,
+    PriorityName,
+    ScopeFields,
+    TierName,
+    TierValue,
+    placement,
+)
 from memotherm.model.recall import Feedback
-from memotherm.model.results import Captured, Compaction, EventPage, Maintenance, Page, Problem
+from memotherm.model.results import LARGEST_PAGE, Captured, Compaction, EventPage, Maintenance, Page, Problem
+from memotherm.recall.as_of import require_moment
 from memotherm.recall.values import DEFAULT_RANKING, RankingOptions
-from memotherm.remember.draft import Draft, draft_of
+from memotherm.remember.draft import Draft, checked_key, draft_of
 from memotherm.session import Session
 from memotherm.settings import Settings
 from memotherm.storage.base import OwnProcess
@@ -398,7 +407,11 @@ class Memotherm(Correction):
             track: Log it and keep its receipt; being in a context is no use of a memory.
             as_of: Assemble it from the state of the memories at an earlier moment; it is not counted or logged.
         """
-        return self._view.context(query, budget, format, include_cold=include_cold, track=track, as_of=as_of)
+        view, moment = self._view, None if as_of is None else require_moment(as_of)
+        request = view.context_request(
+            query, budget, format, include_cold=include_cold, track=track and moment is None, now=moment
+        )
+        return view.services.assembler.context(request) if moment is None else view.past_context(request)
 
     def feedback(
         self,
@@ -443,7 +456,14 @@ class Memotherm(Correction):
         several visible scopes that have the key, the narrowest wins. It counts as a use. With `include_narrower`, look
         for an id at and below this scope, instead of in what is visible from it; that does not count.
         """
-        return self._view.get(memory_id, key, include_narrower=include_narrower)
+        view = self._view
+        if (memory_id is None) == (key is None):
+            raise InvalidInput("get takes either the id of a memory or a key")
+        if memory_id is not None and include_narrower:
+            return view.record_inside(memory_id).memory
+        record = view.with_key(checked_key(key)) if memory_id is None else view.record(memory_id)
+        view.count_uses([record], named=False)
+        return record.memory
 
     def find(
         self,
@@ -568,7 +588,10 @@ class Memotherm(Correction):
 
     def move(self, memory_id: str, tier: Tier | TierValue, why: str = "") -> Memory:
         """Move a memory to another tier; a priority is accepted as well, and sets that."""
-        return self._view.move(memory_id, tier, why)
+        wanted, priority = placement(tier)
+        if wanted is None:
+            return self.prioritize(memory_id, Priority.of(priority), why)
+        return self._services.changes.move(self.scope, memory_id, wanted, self._view.cause(Action.MOVE, why))
 
     def prioritize(self, memory_id: str, priority: Priority | PriorityName | int, why: str = "") -> Memory:
         """Set the priority of a memory."""

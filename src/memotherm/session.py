@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from memotherm.context.assembler import turn_query
 from memotherm.context.values import Context
 from memotherm.errors import InvalidInput, NotFound, StoreError
-from memotherm.facade.queries import require_limit
 from memotherm.facade.services import Services
 from memotherm.facade.view import View
 from memotherm.model import Memory, Recall, Retention, Tier
 from memotherm.model.actions import Action
 from memotherm.model.memory import FormatName, TierName
 from memotherm.model.results import Compaction, SessionStatus, Spill
-from memotherm.recall.recaller import RecallLog
 from memotherm.remember.draft import Draft
+from memotherm.text.content import require_limit
 from memotherm.text.tool_calls import ToolCall
 
 if TYPE_CHECKING:
@@ -73,10 +72,8 @@ class Session(Generic[M]):
 
     def hot(self) -> list[Memory]:
         """Return the hot memories, newest first; this counts as a use of them."""
-        services, now = self._services, self._view.now()
-        records = services.working.hot(self._space, now)
-        log = RecallLog(services.store, services.settings)
-        log.write_listed([record.no for record in records], now, self._view.spaces()[-1], track=True)
+        records = self._services.working.hot(self._space, self._view.now())
+        self._view.count_uses(records)
         return [record.memory for record in records]
 
     def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:

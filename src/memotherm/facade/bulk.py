@@ -9,16 +9,16 @@ from functools import partial
 from typing import Unpack
 
 from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
-from memotherm.facade.queries import ANY_RETENTION, LARGEST_PAGE, cursor_number, require_limit
-from memotherm.facade.view import View
+from memotherm.facade.view import ANY_RETENTION, View
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
 from memotherm.model.memory import MemoryFilters
-from memotherm.model.results import Cooled, EventPage, SkippedEvent, Undone
+from memotherm.model.results import LARGEST_PAGE, Cooled, EventPage, SkippedEvent, Undone
 from memotherm.remember.changes import is_first
 from memotherm.storage.store import Store
 from memotherm.storage.values import EventFilter, Record, Search
+from memotherm.text.content import cursor_number, require_limit
 from memotherm.vectors.vectorizer import Progress
 
 

@@ -12,13 +12,12 @@ from typing import Any, Literal
 
 from memotherm.errors import InvalidInput, StaleWrite
 from memotherm.facade.endings import condition_here, with_anchors, written_condition
-from memotherm.facade.queries import LARGEST_PAGE, require_limit
 from memotherm.facade.view import View
 from memotherm.model import Memory, Recall, Retention, Tier
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
 from memotherm.model.marks import ENDS
-from memotherm.model.results import Conflict, Selection
+from memotherm.model.results import LARGEST_PAGE, Conflict, Selection
 from memotherm.recall.selecting import ALIAS, ALIASES, mentioned
 from memotherm.remember.draft import (
     Draft,
@@ -31,7 +30,7 @@ from memotherm.remember.draft import (
     lifetime_of,
 )
 from memotherm.remember.limits import outranks, require_visible
-from memotherm.text.content import digest, require_content, require_text
+from memotherm.text.content import digest, require_content, require_limit, require_text
 from memotherm.text.mentions import tokens
 from memotherm.tiers.rules.properties import is_closed
 from memotherm.tiers.rules.retention import require_editable

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from memotherm.errors import InvalidInput, MemothermError
-from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.model import Hit, Memory, Priority, Tier
 from memotherm.model.actions import Action
 from memotherm.model.marks import ANCHORS, ENDS, FILE_MARKS, ON_BRANCH, ends_of
 from memotherm.model.receipts import Reason
+from memotherm.model.results import LARGEST_PAGE
 from memotherm.recall.recaller import Found
 from memotherm.remember.draft import LONGEST_TAG, Draft, is_by_user
 from memotherm.text.conditions import Condition, parse_condition

@@ -16,23 +16,22 @@ from memotherm.context.standing import START_TOKENS
 from memotherm.context.values import Context
 from memotherm.errors import Forbidden, InvalidInput, NotFound
 from memotherm.facade.bulk import BATCHES
-from memotherm.facade.queries import LARGEST_PAGE, cursor_number, require_limit
 from memotherm.facade.view import NUMBER, View
 from memotherm.hooks.spool import erase_jobs, user_spool
-from memotherm.model import Hit, Memory, Retention, Tier, Trust
+from memotherm.model import Hit, Memory, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment, to_micros
 from memotherm.model.memory import FormatName
 from memotherm.model.recall import TimedRecall
 from memotherm.model.receipts import KeptReceipt, ReceiptAnswer, ReceiptPage, SentContext
 from memotherm.model.reports import Activity, Batch, Erased, Everything, Heat, Metrics, Status, TierPoint, Uses
-from memotherm.model.results import ScopeCount, SessionStatus
+from memotherm.model.results import LARGEST_PAGE, ScopeCount, SessionStatus
 from memotherm.notes.placement import local_day
 from memotherm.recall.as_of import state_at
 from memotherm.remember import export_scope
 from memotherm.remember.draft import checked_key, list_keys
 from memotherm.settings import Settings
-from memotherm.text.content import pluralize
+from memotherm.text.content import cursor_number, pluralize, require_limit
 from memotherm.text.phrases import sentences
 from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import decay, heat
@@ -301,10 +300,7 @@ class Receipts:
         try:
             record, reader = self._view.record(memory_id), self._view.services.store
         except NotFound:
-            inner = store.get(self._view.spaces_inside(), memory_id)
-            if inner is None or inner.memory.retention is Retention.PURGED:
-                raise
-            record, reader = inner, store
+            record, reader = self._view.record_inside(memory_id), store
         answer = explain(receipt, record.memory, reader.events(record))
         if answer.rule in _AT_A_BUDGET:
             return replace(answer, fits_at=self._fits_at(receipt, memory_id))

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from memotherm.facade.bulk import undo_batch
 from memotherm.facade.keys import KeyValue
-from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.facade.view import View
 from memotherm.model import Scope, Trust
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_duration
 from memotherm.model.memory import UNREAD_TURN
-from memotherm.model.results import Undone
+from memotherm.model.results import LARGEST_PAGE, Undone
 from memotherm.remember.export_scope import move_project
 from memotherm.remember.writer import imported_draft
 from memotherm.storage.values import Cause, EventFilter, Search

@@ -26,7 +26,6 @@ from typing import Any, NamedTuple, Self
 from memotherm import Memotherm
 from memotherm.errors import Forbidden, InvalidInput, LimitReached, NotFound
 from memotherm.facade.bulk import BATCHES
-from memotherm.facade.queries import LARGEST_PAGE
 from memotherm.history.helper import Helper
 from memotherm.history.places import Places
 from memotherm.history.reader import Reader
@@ -36,6 +35,7 @@ from memotherm.history.sources.claude_code import DeletedSessions
 from memotherm.history.turns import Turn
 from memotherm.model import Memory, Trust
 from memotherm.model.memory import HISTORY
+from memotherm.model.results import LARGEST_PAGE
 from memotherm.model.value import Value
 from memotherm.settings.paths import environment
 from memotherm.text.claims import Claims

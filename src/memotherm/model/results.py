@@ -299,6 +299,10 @@ class EventPage(Value):
         return len(self.events)
 
 
+#: The most entries of a page.
+LARGEST_PAGE = 1000
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Page(Value):
     """A page of a listing; pass `cursor` to `find` for the next one."""

@@ -23,13 +23,13 @@ from pydantic import (
 from typing_extensions import TypeAliasType
 
 from memotherm.errors import InvalidInput
-from memotherm.facade.queries import require_where
 from memotherm.model.memory import KNOWN_KINDS
 from memotherm.model.names import renamed
 from memotherm.operations.operation import Operation
 from memotherm.operations.parameters import Parameter, PolicyBody
 from memotherm.operations.table import OPERATIONS
 from memotherm.tiers.policy import PRESETS
+from memotherm.tiers.rules.where import parsed_where
 
 Json = dict[str, Any]
 
@@ -83,7 +83,7 @@ def _as_it_was_sent(value: Any, validate: Any) -> Any:  # noqa: ANN401 - pydanti
     It is parsed first: that stops at the first error, where the types have one for each form that a value could have.
     """
     try:
-        require_where(value)
+        parsed_where(value)
     except InvalidInput as exc:
         raise ValueError(str(exc)) from exc
     validate(value)

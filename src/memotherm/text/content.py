@@ -1,4 +1,4 @@
-"""Contents of memories: validation, digests, the marker around recalled text, and truncation.
+"""Contents and other texts of callers: validation, digests, the marker around recalled text, and truncation.
 
 The text between `OPEN` and `CLOSE` was recalled by Memotherm. Contents have both escaped, and a
 text that contains a recalled block is stored without it (`without_blocks`), so that recalled text is not stored
@@ -13,6 +13,7 @@ import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 
 from memotherm.errors import ContentTooLarge, InvalidInput
@@ -284,3 +285,40 @@ def escape_markers(text: str, angle: str = "&lt;") -> str:
     places = [match.start() for match in _MARKER.finditer(text.translate(_FOLDED))]
     starts, ends = [0, *(place + 1 for place in places)], [*places, len(text)]
     return angle.join(text[start:end] for start, end in zip(starts, ends, strict=True))
+
+
+# Arguments of callers
+
+#: The longest text that a listing looks for in contents.
+LONGEST_PART = 1000
+_LONGEST_CURSOR = 18
+
+
+def require_limit(limit: int, most: int | None, name: str = "limit", least: int = 0) -> None:
+    """Refuse a limit that is no whole number, too small, or more than can be served."""
+    whole = isinstance(limit, int) and not isinstance(limit, bool)
+    if not whole or limit < least or (most is not None and limit > most):
+        bounds = f"from {least}" if most is None else f"from {least} to {most}"
+        raise InvalidInput(f"{name} must be a whole number {bounds}, not {limit!r}")
+
+
+def cursor_number(cursor: str, word: str) -> int:
+    """Return the number in a cursor such as `before-17`."""
+    number = str(cursor).removeprefix(f"{word}-")
+    if not number.isascii() or not number.isdigit() or len(number) > _LONGEST_CURSOR:
+        raise InvalidInput(f"{cursor!r} is not a cursor: pass the one that the last page came with")
+    return int(number)
+
+
+def listed(values: object, name: str) -> Sequence[object]:
+    """Return several values where one, or several, were given."""
+    if isinstance(values, str):
+        return [values]
+    if not isinstance(values, Sequence | AbstractSet):
+        raise InvalidInput(f"{name} must be a list of words, not {values!r}")
+    return list(values)
+
+
+def require_texts(values: object, name: str, each: str, longest: int = LONGEST_PART) -> tuple[str, ...]:
+    """Return the texts of an argument that takes one or several."""
+    return tuple(require_text(value, each, longest) for value in listed(values, name))

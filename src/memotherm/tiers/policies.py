@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memotherm.errors import InvalidInput, PolicyError
-from memotherm.facade.queries import require_limit
 from memotherm.facade.view import View
 from memotherm.model import Memory, Move
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
 from memotherm.model.results import Adoption
 from memotherm.storage.values import Cause
+from memotherm.text.content import require_limit
 from memotherm.tiers.adoption import (
     Rollback,
     Skipped,

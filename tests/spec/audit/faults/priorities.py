@@ -135,7 +135,7 @@ FAULTS: Mapping[str, Fault] = {
     "E01": instead(_PLACEMENT, _other_numbers),
     "E02": stored(priority=Priority.LOW),
     "E03": instead(_PLACEMENT, _no_priorities),
-    "E04": instead("memotherm.facade.view:View.move", _got),
+    "E04": instead("memotherm.memory:Memotherm.move", _got),
     "E05": instead(f"{_MEMORY}.pin", _got),
     "E06": instead(f"{_MEMORY}.unpin", _got),
     "E07": answering(_PINNED, lambda records: [each for each in records if each.memory.tier is Tier.HOT]),
@@ -161,7 +161,7 @@ FAULTS: Mapping[str, Fault] = {
     "E25": answering(_PINNED, lambda records: [each for each in records if each.memory.expires_at is None]),
     "E26": calling(_PACK, listed=lambda listed: [each._replace(section="hot") for each in listed]),
     "E27": calling(_PACK, listed=lambda listed: listed[::-1]),
-    "E28": calling("memotherm.facade.view:View.context", query=None),
+    "E28": calling("memotherm.memory:Memotherm.context", query=None),
     "E29": calling(
         "memotherm.remember.writer:MemoryWriter.capture", draft=lambda draft: replace(draft, priority="important")
     ),
