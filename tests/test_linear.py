@@ -198,7 +198,6 @@ _EXEMPT: Mapping[str, str] = {
     "remember.export_scope.move_project": "names of projects",
     "remember.forgotten": "needs a store: capture",
     "remember.limits.Limits": "a reason, which is stored as it is",
-    "remember.summaries": "takes ids",
     "remember.writer.MemoryWriter": "needs a store: remember",
     "storage.tombstones.Tombstones": "needs a store: forget and capture",
     "text.patterns.lazy_pattern": "patterns of the package",
