@@ -349,7 +349,9 @@ class View:
 
     def cause(self, action: Action, why: str = "") -> Cause:
         """Return the cause of a change that is asked for now, if neither reason nor actor says what was forgotten."""
-        require_allowed_texts(self.services.store, self.scope, (why, self.actor), self.trust)
+        # A word alone, such as the usual actor, says nothing.
+        if why or not self.actor.isalpha():
+            require_allowed_texts(self.services.store, self.scope, (why, self.actor), self.trust)
         return Cause(action=action, at=self.now(), actor=self.actor, why=why, by=self.trust)
 
     def seen(self) -> Search:

@@ -307,7 +307,8 @@ class MemoryWriter:
         cause = write.cause
         if cause.rule != write.memory.tier_rule:
             cause = replace(cause, rule=write.memory.tier_rule)
-        require_allowed(write.transaction, write.memory, cause.by)
+        if write.transaction.tombstones.exist:
+            require_allowed(write.transaction, write.memory, cause.by)
         self._limits.admit(write.transaction, write.space, write.memory, cause)
         return write.transaction.insert(write.space, write.memory, write.vectors, cause)
 
