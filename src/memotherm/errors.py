@@ -30,7 +30,7 @@
         ├── PluginNotFound      no plugin has that name
         └── PluginUnavailable   known, but its package is not installed
 
-Each class has a stable `code`, which interfaces translate to exit codes and HTTP statuses.
+Each class has a stable `code`, the exit code of a command that it ends, and the status of a response.
 Expected outcomes, such as a duplicate or an empty recall, are values, not errors.
 """
 
@@ -75,24 +75,30 @@ class MemothermError(Exception):
     """The base class of all errors of Memotherm."""
 
     code: ClassVar[str] = "error"
+    #: With which a command ends.
+    exit_code: ClassVar[int] = 1
+    #: That of HTTP.
+    status: ClassVar[int] = 500
 
-    def __init_subclass__(cls, *, code: str = "") -> None:
+    def __init_subclass__(cls, *, code: str = "", exit_code: int = 0, status: int = 0) -> None:
         cls.code = code or cls.code
+        cls.exit_code = exit_code or cls.exit_code
+        cls.status = status or cls.status
 
 
-class InvalidInput(MemothermError, ValueError, code="invalid_input"):
+class InvalidInput(MemothermError, ValueError, code="invalid_input", exit_code=2, status=422):
     """An argument is invalid; nothing was written."""
 
 
-class ContentTooLarge(InvalidInput, code="content_too_large"):
+class ContentTooLarge(InvalidInput, code="content_too_large", status=413):
     """The content is longer than the setting `max_content_chars`."""
 
 
-class NotFound(MemothermError, LookupError, code="not_found"):
+class NotFound(MemothermError, LookupError, code="not_found", exit_code=3, status=404):
     """Nothing with that id is visible from this scope."""
 
 
-class LimitReached(MemothermError, code="limit_reached"):
+class LimitReached(MemothermError, code="limit_reached", exit_code=4, status=409):
     """A priority holds as many memories as its setting allows."""
 
 
@@ -100,27 +106,27 @@ class BudgetTooSmall(LimitReached, code="budget_too_small"):
     """The pinned memories alone exceed the token budget."""
 
 
-class StaleWrite(MemothermError, code="stale_write"):
+class StaleWrite(MemothermError, code="stale_write", exit_code=4, status=412):
     """The memory has changed since it was read."""
 
 
-class ReadOnly(MemothermError, code="read_only"):
+class ReadOnly(MemothermError, code="read_only", exit_code=4, status=403):
     """This memory or key is read-only; nothing was written."""
 
 
-class Forbidden(MemothermError, code="forbidden"):
+class Forbidden(MemothermError, code="forbidden", exit_code=5, status=403):
     """More is needed for this: a key of a wider scope, or the trust of a person whose memory it hides or replaces."""
 
 
-class NoteUnavailable(MemothermError, code="note_unavailable"):
+class NoteUnavailable(MemothermError, code="note_unavailable", exit_code=5, status=503):
     """The file or folder of a note cannot be read or written; it was not changed."""
 
 
-class SettingsError(MemothermError, ValueError, code="settings"):
+class SettingsError(MemothermError, ValueError, code="settings", exit_code=5):
     """A setting is unknown or has an invalid value."""
 
 
-class PolicyError(InvalidInput, code="policy"):
+class PolicyError(InvalidInput, code="policy", exit_code=5):
     """A policy file has errors, which `findings` lists; the policy in force stays."""
 
     def __init__(self, message: str, findings: tuple[object, ...] = ()) -> None:
@@ -133,31 +139,31 @@ class StoreError(MemothermError, code="store"):
     """An operation of the database failed."""
 
 
-class StoreUnavailable(StoreError, code="store_unavailable"):
+class StoreUnavailable(StoreError, code="store_unavailable", exit_code=5, status=503):
     """The store cannot be opened or reached."""
 
 
-class NotAStore(StoreError, code="not_a_store"):
+class NotAStore(StoreError, code="not_a_store", exit_code=5):
     """The file exists and is not a Memotherm store; it was not changed."""
 
 
-class WrongKey(StoreError, code="wrong_key"):
+class WrongKey(StoreError, code="wrong_key", exit_code=5):
     """The encryption key or API key does not match the store, or one of them is missing."""
 
 
-class SchemaTooNew(StoreError, code="schema_too_new"):
+class SchemaTooNew(StoreError, code="schema_too_new", exit_code=5):
     """The store was written by a newer version of Memotherm; it was not changed."""
 
 
-class StoreBusy(StoreError, code="store_busy"):
+class StoreBusy(StoreError, code="store_busy", exit_code=4, status=503):
     """Other writers locked the store for longer than `busy_timeout_ms`."""
 
 
-class LeaseLost(StoreError, code="lease_lost"):
+class LeaseLost(StoreError, code="lease_lost", status=503):
     """The lease of a job has expired and another process has taken it over."""
 
 
-class StoreFull(StoreError, code="store_full"):
+class StoreFull(StoreError, code="store_full", status=507):
     """No space is left; the change was rolled back."""
 
 
@@ -165,27 +171,27 @@ class StoreDamaged(StoreError, code="store_damaged"):
     """The database file is corrupt."""
 
 
-class StoreClosed(StoreError, code="store_closed"):
+class StoreClosed(StoreError, code="store_closed", status=503):
     """The store was used after close()."""
 
 
-class EmbedderError(MemothermError, code="embedder"):
+class EmbedderError(MemothermError, code="embedder", status=502):
     """An embedder could not turn text into vectors."""
 
 
-class EmbedderUnavailable(EmbedderError, code="embedder_unavailable"):
+class EmbedderUnavailable(EmbedderError, code="embedder_unavailable", status=503):
     """The embedder is unreachable, overloaded or out of quota; try again later."""
 
 
-class EmbedderRefused(EmbedderError, code="embedder_refused"):
+class EmbedderRefused(EmbedderError, code="embedder_refused", exit_code=5):
     """The embedder refused the request; retrying will not help."""
 
 
-class DimensionMismatch(EmbedderError, code="dimension_mismatch"):
+class DimensionMismatch(EmbedderError, code="dimension_mismatch", exit_code=5):
     """The embedder returned vectors of another length than it declared."""
 
 
-class PluginError(MemothermError, code="plugin"):
+class PluginError(MemothermError, code="plugin", exit_code=5):
     """A plugin cannot be used."""
 
 
@@ -193,5 +199,5 @@ class PluginNotFound(PluginError, code="plugin_not_found"):
     """No plugin has this name."""
 
 
-class PluginUnavailable(PluginError, code="plugin_unavailable"):
+class PluginUnavailable(PluginError, code="plugin_unavailable", status=501):
     """A package that the plugin needs is not installed."""

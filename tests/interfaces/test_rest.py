@@ -18,11 +18,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 import memotherm
-from memotherm import Memotherm, Scope, errors
+from memotherm import Memotherm, Scope
 from memotherm.errors import NotFound, SettingsError
 from memotherm.rest.app import application
 from memotherm.rest.observability import JsonFormatter
-from memotherm.rest.problems import STATUSES, KeyReused
 from memotherm.rest.serve import require_safe
 from memotherm.tools import call
 from tests.helpers import opened, python, together
@@ -518,11 +517,6 @@ def test_limits_of_the_memory_are_conflicts(client: TestClient) -> None:
         assert client.post(f"/memories/{memory_id}/pin").json()["priority"] == "pinned"
 
     problem(client.post(f"/memories/{ids[5]}/pin"), 409, "limit_reached")
-
-
-def test_every_error_has_a_status() -> None:
-    """The table is complete."""
-    assert set(STATUSES) - {KeyReused.code} == {getattr(errors, name).code for name in errors.__all__}
 
 
 # Repetition

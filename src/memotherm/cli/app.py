@@ -184,7 +184,7 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(error, MemothermError):
             lines = str(error).splitlines() if isinstance(error, PolicyError) else [str(error)]
             _print_error(lines[0], _HINTS.get(error.code), lines[1:])
-            return exit_codes.exit_of(error)
+            return error.exit_code
         _print_error(str(error) or type(error).__name__, "this is a bug; `memotherm --debug ...` prints the traceback")
         return exit_codes.FAILURE
 

@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json` (RFC 9457), and the HTTP status of each error code."""
+"""Errors as `application/problem+json` (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -35,29 +35,12 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     "5XX": {"description": "The server or its store has a problem.", "content": _PROBLEM},
 }
 
-_CODES = {
-    403: "read_only forbidden",
-    404: "not_found",
-    409: "limit_reached budget_too_small",
-    412: "stale_write",
-    413: "content_too_large",
-    422: "invalid_input policy idempotency_key_reused",
-    500: "error settings store not_a_store wrong_key schema_too_new store_damaged plugin plugin_not_found",
-    501: "plugin_unavailable",
-    502: "embedder embedder_refused dimension_mismatch",
-    503: "note_unavailable store_unavailable store_busy store_closed lease_lost embedder_unavailable",
-    507: "store_full",
-}
-#: Every error code of `memotherm.errors`, and that of `KeyReused`; a test keeps the table complete.
-STATUSES = {code: status for status, codes in _CODES.items() for code in codes.split()}
 #: Statuses with a Retry-After header.
 _RETRY_STATUSES = {429, 503}
 
 
-class KeyReused(InvalidInput):
+class KeyReused(InvalidInput, code="idempotency_key_reused"):
     """An Idempotency-Key that was used for another request."""
-
-    code = "idempotency_key_reused"
 
 
 def error_response(error: MemothermError) -> Response:
@@ -66,7 +49,7 @@ def error_response(error: MemothermError) -> Response:
     if isinstance(error, StoreError) and not isinstance(error, StoreBusy | StoreFull):
         _log.error("the store failed: %s", detail)
         detail = f"{type(error).__doc__} The log of the server says more."
-    return problem_response(STATUSES.get(error.code, 500), error.code, detail)
+    return problem_response(error.status, error.code, detail)
 
 
 def problem_response(
