@@ -6,10 +6,10 @@ The project is read in the folder that the caller works in; a server works in no
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from memotherm.errors import InvalidInput, MemothermError
 from memotherm.model import Hit, Memory, Priority, Tier
@@ -21,27 +21,15 @@ from memotherm.recall.recaller import Found
 from memotherm.remember.draft import LONGEST_TAG, Draft, is_by_user
 from memotherm.text.conditions import Condition, parse_condition
 
-#: What is work in progress, and not a fact about the project.
-_IN_PROGRESS = ("message", "task", "context")
-
-
-#: What the tag of a package begins with, and how many places a hit of another package than the caller's comes later.
-_PACKAGE, _PLACES = "package:", 3
-
-
-class Checks(TypedDict, total=False):
-    """What a request for a context takes."""
-
-    places_behind: Callable[[Memory], int]
-    unfit: Callable[[Memory], Reason | None]
-    changed_since: Callable[[Memory], str]
-    anchored: Callable[[Sequence[str]], list[tuple[Record, str]]]
-
-
 if TYPE_CHECKING:
     from memotherm.facade.view import View
     from memotherm.storage.values import Record
     from memotherm.workspace.checks import Workspace
+
+#: What is work in progress, and not a fact about the project.
+_IN_PROGRESS = ("message", "task", "context")
+#: What the tag of a package begins with, and how many places a hit of another package than the caller's comes later.
+_PACKAGE, _PLACES = "package:", 3
 
 
 def written_condition(until: object) -> Condition | None:
@@ -188,15 +176,6 @@ class Endings:
         if repository is None or commit is None:
             return False
         return state_of(memory.metadata[ANCHORS], self._here, repository.committed(commit)) in FILE_MARKS
-
-    def callbacks(self) -> Checks:
-        """Return what a request for a context takes."""
-        return {
-            "unfit": self.unfit,
-            "places_behind": self.places_behind,
-            "changed_since": self.changed_since,
-            "anchored": self.anchored,
-        }
 
     def anchored(self, paths: Sequence[str]) -> list[tuple[Record, str]]:
         """Return the memories that are about one of some files of the project, each with the place in it."""

@@ -441,10 +441,16 @@ class View:
             place = (self._spaces_with_own(place[0]), place[1])
         if not blank:
             question = self.question(str(query), tiers, min_score=0.0, where=where, place=place, now=now, past=current)
-        return Request(
+        request = Request(
             spaces=place[0], now=now, question=question, budget=budget, format=format, track=track, degraded=degraded,
             past_spaces=self.past_spaces(place[0]) if current else None,
-            **(Endings(self).callbacks() if current and self.folder is not None else {}),
+        )  # fmt: skip
+        if not current or self.folder is None:
+            return request
+        here = Endings(self)
+        return replace(
+            request, unfit=here.unfit, changed_since=here.changed_since, places_behind=here.places_behind,
+            anchored=here.anchored,
         )  # fmt: skip
 
     def _spaces_with_own(self, spaces: tuple[int, ...]) -> tuple[int, ...]:

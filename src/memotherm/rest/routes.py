@@ -31,7 +31,6 @@ from memotherm.tools.results import added_warnings, metrics_json, policy_json, s
 Json = dict[str, Any]
 
 _WARNINGS = {"warnings": list[str]}
-_CONSIDERED = {"memories": list[Memory]}
 #: What only those who may see the whole store are told.
 _OF_THE_STORE = ("store", "bytes", "seq", "schema")
 
@@ -152,24 +151,17 @@ def _policy_diff(call: Call) -> object:
     return perform(call._replace(arguments=arguments))
 
 
+_CONTEXTS = ("context", "start", "session_start", "session_before_turn", "session_before_tool")
+_CHANGES_OF_MANY = ("forget_many", "restore_many", "approve_many", "reject_many", "purge_many")
 #: What carries out an operation, and the members that its response has beside those of the value.
 OVERRIDES: Mapping[str, tuple[Act, Mapping[str, Any]]] = {
     "remember": (_remember, _WARNINGS),
     "remember_many": (_remember_many, {"skipped": list[dict[str, str]]}),
-    "recall": (_recall, {"limit": int}),
-    "session_recall": (_recall, {"limit": int}),
-    "context": (_context, _CONSIDERED),
-    "start": (_context, _CONSIDERED),
-    "session_start": (_context, _CONSIDERED),
-    "session_before_turn": (_context, _CONSIDERED),
-    "session_before_tool": (_context, _CONSIDERED),
+    **dict.fromkeys(("recall", "session_recall"), (_recall, {"limit": int})),
+    **dict.fromkeys(_CONTEXTS, (_context, {"memories": list[Memory]})),
     "get": (_get, {"heat": float, "decay": float}),
     "forget": (_forget, {}),
-    "forget_many": (_change_many, {"count": int, "dry_run": bool}),
-    "restore_many": (_change_many, {"count": int, "dry_run": bool}),
-    "approve_many": (_change_many, {"count": int, "dry_run": bool}),
-    "reject_many": (_change_many, {"count": int, "dry_run": bool}),
-    "purge_many": (_change_many, {"count": int, "dry_run": bool}),
+    **dict.fromkeys(_CHANGES_OF_MANY, (_change_many, {"count": int, "dry_run": bool})),
     "session_add": (_session_add, {"rule": str, **_WARNINGS}),
     "session_status": (_session_status, {"metrics": dict[str, float]}),
     "status": (
@@ -180,7 +172,6 @@ OVERRIDES: Mapping[str, tuple[Act, Mapping[str, Any]]] = {
     "erase": (_erase, {}),
     "policy_diff": (_policy_diff, {}),
 }
-
 
 # The routes of the server and of the table
 
