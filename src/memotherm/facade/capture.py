@@ -51,22 +51,15 @@ _SEARCHED_WORDS = 5
 _ARTICLES = frozenset(WORD_LISTS["other"]["articles"].split())
 
 
-class Prepared(NamedTuple):
-    """A text to store."""
-
-    text: Any
-    metadata: Mapping[str, Any] | None
-    #: The outcome; its status is skipped if the text is not to be stored.
-    result: Captured
-
-
-def prepared(content: object, metadata: Mapping[str, Any] | None, project: str | None, settings: Settings) -> Prepared:
-    """Return a text without recalled blocks and without secrets, and whether to store it.
+def prepared(
+    content: object, metadata: Mapping[str, Any] | None, project: str | None, settings: Settings
+) -> tuple[Any, Mapping[str, Any] | None, Captured]:
+    """Return a text and its metadata without recalled blocks and secrets; the outcome is skipped if not to be stored.
 
     Other types are returned unchanged, for `remember` to refuse.
     """
     if not isinstance(content, str):
-        return Prepared(content, metadata, Captured(status="stored"))
+        return content, metadata, Captured(status="stored")
     # Its nesting is limited before anything walks through it.
     checked = None if metadata is None else checked_metadata(metadata)
     text = without_blocks(content)
@@ -81,7 +74,7 @@ def prepared(content: object, metadata: Mapping[str, Any] | None, project: str |
         reason = "nothing but filler words"
     why = reason if reason.startswith("nothing but") else "; ".join(filter(None, [reason, *done]))
     status = "skipped" if reason else "stored"
-    return Prepared(text, kept, Captured(status=status, why=why, removed_chars=removed, redacted=redacted))
+    return text, kept, Captured(status=status, why=why, removed_chars=removed, redacted=redacted)
 
 
 def _reason_to_skip(text: str, project: str | None, settings: Settings, *, removed: bool, redacted: bool) -> str:
