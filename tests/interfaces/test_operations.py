@@ -150,6 +150,7 @@ COMMANDS: Mapping[str, str] = {
     "maintain": "maintain",
     "events": "events",
     "timeline": "timeline",
+    "stale": "stale",
     "undo": "undo 2",
     "undo_many": "undo 1 2 --run",
     "policy_lint": "policy lint research --on-store",
