@@ -223,7 +223,7 @@ class Session(Generic[M]):
         if input:
             with suppress(NotFound):
                 self._view.feedback(None, (), input[:_INPUT_CHARS], None)
-        query = turn_query(" ".join((*paths, command, error, task)))
+        query = turn_query(call.query)
         request = self._view.context_request(query, budget, include_cold=bool(error))
         if request.question is not None:
             past = () if request.past_spaces is None else request.past_spaces()

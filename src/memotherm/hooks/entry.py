@@ -68,6 +68,13 @@ def _handle(options: Options, started: float) -> dict[str, Any] | None:
 
                 note_task(event)
             return None
+        from memotherm.hooks.calls import names_none
+        from memotherm.hooks.quick import names_here
+
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            names = names_here(options.arguments, event.folder)
+            if names is not None and names_none(event.call, names):
+                return None
     else:
         # A fork of the daemon has it in memory.
         if adds and event.moment != "compact" and "memotherm.memory" not in sys.modules:

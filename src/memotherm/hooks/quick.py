@@ -3,7 +3,8 @@
 Most calls concern none, and the host waits for each. The names of the files and programs in the memories of a store are
 therefore in a file that hooks write (`save_names`), with the state of the store's files. If none of these has changed
 since, a call without such a name ends here. This module imports nothing that takes time, regular expressions and `json`
-among it: it compares every word of a command, and what it cannot tell is decided by `calls.names_none`.
+among it: it compares every word of a command, and what it cannot tell is decided by `calls.names_none`, in the daemon
+if there is one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def concerns_nothing(arguments: Sequence[str]) -> bool:
         data += chunk
     if any(name in data for name in _EVENTS):
         try:
-            if is_unknown(bytes(data), arguments):
+            if is_unknown(bytes(data), arguments, exactly=False):
                 return True
         except (ImportError, OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError, StopIteration):
             pass  # the hook itself reports what is wrong
@@ -41,21 +42,26 @@ def concerns_nothing(arguments: Sequence[str]) -> bool:
     return False
 
 
-def is_unknown(data: bytes, arguments: Sequence[str]) -> bool:
-    """Return whether an event is a tool call whose names are in no memory of the store."""
+def is_unknown(data: bytes, arguments: Sequence[str], *, exactly: bool = True) -> bool:
+    """Return whether an event is a tool call whose names are in no memory of the store, as far as its words tell.
+
+    To tell it `exactly`, patterns are imported, which takes 10 ms.
+    """
     payload = _parsed(data.decode().strip())
     tool, given, folder = payload.get("tool_name"), payload.get("tool_input"), str(payload.get("cwd") or "")
     if isinstance(tool, str) and tool in AGENTS:
         return False
     if not isinstance(given, dict) or tool not in FILES | COMMANDS:
         return True
-    names = _names_here(arguments, folder)
+    names = names_here(arguments, folder)
     if names is None:
         return False
     may_have_failed = "!" in names and tool in COMMANDS and payload.get("hook_event_name") != "PreToolUse"
     words = None if may_have_failed else _words(str(tool), given, folder)
     if words is not None and names.isdisjoint(words):
         return True
+    if not exactly:
+        return False
     from memotherm.hooks.calls import names_none, tool_call
 
     call = tool_call(payload, str(payload.get("hook_event_name") or ""))
@@ -111,7 +117,7 @@ def _give_back(data: bytes) -> None:
 # The names in a store
 
 
-def _names_here(arguments: Sequence[str], folder: str) -> frozenset[str] | None:
+def names_here(arguments: Sequence[str], folder: str) -> frozenset[str] | None:
     """Return the names in the memories of the store of a hook; None if they are not known, or no longer."""
     with open(names_file(arguments, folder), encoding="utf-8") as file:
         saved = _parsed(file.read().strip())

@@ -35,8 +35,10 @@ def told_at(event: HookEvent, options: Options) -> Told:
     asks = (event.moment == "prompt" or at_tool) and not is_remote(options.store or default_store(settings))
     embedder = local_embedder(settings) if asks else None
     names = Names(event, options, settings, scope)
-    # A fork of the daemon has both in memory. At a tool, few calls get as far as a search.
-    if embedder is not None and "memotherm.memory" not in sys.modules and (call is None or names.have(call)):
+    # At a tool, few calls get as far as a search.
+    searches = embedder is not None and (call is None or names.have(call))
+    # A fork of the daemon has both in memory.
+    if embedder is not None and searches and "memotherm.memory" not in sys.modules:
         start_tokenizer()
         start_model(embedder)
     # Imported while the tokenizer and the model are loaded.
@@ -44,8 +46,8 @@ def told_at(event: HookEvent, options: Options) -> Told:
     from memotherm.context.assembler import turn_query
     from memotherm.model import Scope
 
-    query = turn_query(event.prompt)
-    if embedder is not None and query is not None and not at_tool:
+    query = turn_query(event.prompt if call is None else call.query)
+    if embedder is not None and searches and query is not None:
         embedder.begin_query(query)  # while the store is opened
     with names, memotherm.open(options.store, scope=Scope(**scope), embedder=embedder, settings=settings) as opened:
         mem = opened.in_folder(event.folder or Path.cwd())

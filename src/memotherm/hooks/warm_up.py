@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _TEXT = "The staging database is called <heron> since March 2026."
 #: A question, for which a context looks whether it asks for rules, for tasks or about the user.
 _QUESTION = "Which database is staging?"
+_COMMAND = "psql staging/heron.sql"
 
 
 def local_embedder(settings: Settings) -> LocalEmbedder | None:
@@ -103,6 +104,7 @@ def load_all(settings: Settings) -> object:
         session = mem.session("rehearsal")
         session.session_start(800)
         session.before_turn(_QUESTION, 800)
+        session.before_tool("Bash", command=_COMMAND, input=_COMMAND)
         session.flush_due(None)
     compile_all()
     return model

@@ -43,10 +43,10 @@ _SCRIPTS = (
 _MAX_WORDS = 300
 _MIN_HITS = 2
 
-_LANGUAGES_OF: dict[str, tuple[str, ...]] = {
-    word: tuple(language for language, listed in FUNCTION_WORDS.items() if word in listed)
-    for word in frozenset().union(*FUNCTION_WORDS.values())
-}
+_LANGUAGES_OF: dict[str, tuple[str, ...]] = {}
+for _language, _listed in FUNCTION_WORDS.items():
+    for _word in _listed:
+        _LANGUAGES_OF[_word] = (*_LANGUAGES_OF.get(_word, ()), _language)
 
 #: Function words that English does not have.
 _FOREIGN_WORDS = _LANGUAGES_OF.keys() - FUNCTION_WORDS[ENGLISH]

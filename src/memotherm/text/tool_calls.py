@@ -25,6 +25,11 @@ class ToolCall(NamedTuple):
     #: What a subagent is asked to do.
     task: str = ""
 
+    @property
+    def query(self) -> str:
+        """What is searched for at the call."""
+        return " ".join((*self.paths, self.command, self.error, self.task))
+
     def __str__(self) -> str:
         """The call in a few words."""
         about = self.command.strip().partition("\n")[0] or ", ".join(self.paths) or " ".join(self.task.split())
