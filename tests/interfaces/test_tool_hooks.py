@@ -314,6 +314,26 @@ def test_a_call_that_concerns_nothing_loads_no_model_and_writes_nothing(work: Pa
         assert mem.status().seq == before
 
 
+def test_the_daemon_is_asked_before_patterns_are_imported(work: Path) -> None:
+    """A call with a word of a memory may concern it: only patterns tell, and the daemon has them."""
+    code = (
+        "import sys; sys.argv = ['memotherm', 'hook', *sys.argv[1:]]; import memotherm.__main__ as m, os\n"
+        "from memotherm.daemon import client\n"
+        "client.run = lambda *_: print(sorted(sys.modules), file=sys.stderr)\n"
+        "os._exit = lambda code: (print('memotherm.memory' in sys.modules, file=sys.stderr), sys.exit(code))\nm.main()"
+    )
+    words = [sys.executable, "-c", code, "--client", "claude", "--project", "p", "--no-worker", "--deadline", "60"]
+    for command, asks in (("pnpm codegen", "True"), ("grep -rn pnpm docs", "False")):
+        event = {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": str(work), "tool_name": "Bash"}
+        done = subprocess.run(
+            words, input=json.dumps({**event, "tool_input": {"command": command}}), capture_output=True, text=True,
+            env=environment(work.parent / "home"), cwd=work,
+        )  # fmt: skip
+        before, asked = done.stderr.splitlines()
+        assert not {"re", "typing", "enum", "memotherm.hooks.calls"} & set(eval(before))
+        assert asked == asks
+
+
 def test_hooks_of_claude_code_call_the_mcp_server_if_its_version_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
