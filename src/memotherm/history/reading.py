@@ -260,6 +260,7 @@ class TranscriptReader:
             found.add_time(time)
         found.sessions.add(exchange.session)
         found.projects[place.name] += 1
+        exchange.prompt, exchange.answer = (each.strip()[:_READ_CHARS] for each in (exchange.prompt, exchange.answer))
         self._batch.append(_Pending(exchange, time, place.name, transcript, number, found))
         if len(self._batch) == _BATCH:
             self._send()
