@@ -427,6 +427,30 @@ def test_words_are_found_before_statements_are_read(
     assert _stored(mem) == []
 
 
+def test_a_turn_whose_transcript_is_gone_before_it_is_read_becomes_a_message(
+    mem: Memotherm, run: Run, source: Lines, tmp_path: Path
+) -> None:
+    """Programs delete transcripts, and a run may be killed; what is still there is read, now or later."""
+    gone = write(tmp_path, "s1", *said("2026-03-01T09:00:00+00:00", "The retry limit of the gateway is 5."))
+    write(tmp_path, "s2", *said("2026-05-02T09:00:00+00:00", "Always run the linter before you commit."))
+    broken = write(tmp_path, "s3", *said("2026-05-03T09:00:00+00:00", "We decided to use Postgres for the ledger."))
+    with Backfill(mem.by("person"), {source.name: source}, Wanted(), {}, tmp_path) as backfill:
+        backfill.read()
+        backfill.store_words()
+    gone.unlink()
+    whole = broken.read_text("utf-8")
+    broken.write_text("poison\n", "utf-8")
+    assert run().stored == 2
+    assert [memory.kind for memory in _stored(mem)] == ["message", "rule", "unread-turn"]
+    assert mem.check() == []
+    broken.write_text(whole, "utf-8")
+    run()
+    assert [memory.kind for memory in _stored(mem)] == ["message", "rule", "decision"]
+    for batch in mem.inspect.batches():
+        mem.by("person").bulk.undo(batch=batch.name)
+    assert _stored(mem) == []
+
+
 def test_the_same_statement_in_other_words_beside_it_is_stored_once(mem: Memotherm, run: Run, tmp_path: Path) -> None:
     """The turns differ, and the rule in them is one."""
     rule = "Always run the linter before you commit."

@@ -33,8 +33,8 @@ from memotherm.history.reading import Found, Progress, Statements, TranscriptRea
 from memotherm.history.records import Transcript
 from memotherm.history.sources.claude_code import DeletedSessions
 from memotherm.history.turns import Turn
-from memotherm.model import Memory, Trust
-from memotherm.model.memory import HISTORY
+from memotherm.model import Memory, Priority, Trust
+from memotherm.model.memory import HISTORY, UNREAD_TURN
 from memotherm.model.results import LARGEST_PAGE
 from memotherm.model.value import Value
 from memotherm.settings.paths import environment
@@ -109,6 +109,8 @@ class Backfill:
         self._goes_on = bool(unfinished)
         self._batch = unfinished or f"{BATCHES}{self._now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         self._places = Places(mem.settings, wanted.exclude, wanted.projects)
+        #: The ids of the sessions that are still there, and whether all were listed.
+        self._sessions, self._complete = set[str](), wanted.path is None
         #: The programs of which something was found, with the transcripts that were not read yet.
         self._unread: list[tuple[Reader, Found, list[Transcript]]] = []
         self._helper = Helper()
@@ -149,13 +151,7 @@ class Backfill:
 
     def excluded(self) -> list[Memory]:
         """Return the memories of past sessions whose project, folder or session is excluded now."""
-        found: list[Memory] = []
-        cursor = "" if self._places.exclude else None
-        while cursor is not None:
-            page = self._mem.find(include_narrower=True, limit=LARGEST_PAGE, cursor=cursor or None)
-            found += [memory for memory in page if memory.scope.agent == HISTORY and self._is_excluded(memory)]
-            cursor = page.cursor
-        return found
+        return list(filter(self._is_excluded, self._all())) if self._places.exclude else []
 
     def _is_excluded(self, memory: Memory) -> bool:
         session, folder = (str(memory.metadata.get(name, "")) for name in ("session", "folder"))
@@ -175,10 +171,12 @@ class Backfill:
             try:
                 for transcript in source.transcripts(root):
                     listed += 1
+                    self._sessions.add(transcript.session)
                     if not self._is_read(transcript):
                         unread.append(transcript)
             except OSError as error:
                 found.add_problem(str(root), error.strerror or str(error))
+                self._complete = False
                 listed += 1
             if listed:
                 found.roots.append(str(root))
@@ -242,22 +240,38 @@ class Backfill:
             waiting.append((group, complete, statements))
             if len(waiting) > _MOST_WAITING:
                 write({})
+        ended = {_UNFINISHED: {"batch": ""}}
         while waiting:
-            write({_UNFINISHED: {"batch": ""}} if len(waiting) == 1 else {})
+            write(ended if len(waiting) == 1 and not self._goes_on else {})
+        if self._goes_on:
+            outcomes.update(self._store([_as_message(each) for each in self._left_unread()], ended, {}))
         counts = {name: outcomes.pop(name, 0) for name in _OUTCOMES}
         counts["stored"] += counts.pop("read")
         return Backfilled(batch=self._batch if counts["stored"] else "", skipped=dict(outcomes), **counts)
 
+    def _left_unread(self) -> list[Memory]:
+        """Return the turns of the run that was killed whose transcripts are gone, so that nobody can read them."""
+        turns = self._all(kind=UNREAD_TURN) if self._complete else ()
+        return [turn for turn in turns if turn.metadata.get("session") not in self._sessions]
+
+    def _all(self, **wanted: str) -> Iterator[Memory]:
+        """Yield the memories of past sessions, in all scopes."""
+        cursor: str | None = ""
+        while cursor is not None:
+            page = self._mem.find(include_narrower=True, limit=LARGEST_PAGE, cursor=cursor or None, **wanted)
+            yield from (memory for memory in page if memory.scope.agent == HISTORY)
+            cursor = page.cursor
+
     def _groups(self) -> Iterator[tuple[list[tuple[Turn, int]], set[int]]]:
-        """Yield turns, oldest first, with the transcripts that end in each group; a run that goes on has one."""
-        left, ends = self._reader.turns.counts(), self._goes_on
+        """Yield turns, oldest first, with the transcripts that end in each group."""
+        left = self._reader.turns.counts()
         complete = {number for number in self._reader.read if not left[number]}
         turns = self._reader.turns.oldest_first()
-        while (group := list(islice(turns, _GROUP))) or complete or ends:
+        while (group := list(islice(turns, _GROUP))) or complete:
             left.subtract(number for _, number in group)
             complete |= {number for _, number in group if not left[number]}
             yield group, complete & self._reader.read.keys()
-            complete, ends = set(), False
+            complete = set()
 
     def _store_read(
         self,
@@ -299,6 +313,16 @@ class Backfill:
         middle = len(entries) // 2
         first = self._store(entries[:middle], {}, claims)
         return first + self._store(entries[middle:], read, claims)
+
+
+def _as_message(turn: Memory) -> dict[str, Any]:
+    """Return the entry that an unread turn becomes if its statements cannot be read."""
+    return {
+        "content": turn.content, "kind": "message", "tags": [], "tier": str(turn.tier), "priority": str(Priority.LOW),
+        "metadata": dict(turn.metadata), "source": turn.source, "valid_until": None, "scope": dict(turn.scope.items()),
+        "trust": str(turn.trust), "created_at": turn.created_at,
+        "state": {"id": turn.id, "tier_rule": "history", "updated_at": turn.updated_at},
+    }  # fmt: skip
 
 
 def _outcome(text: str) -> str:
