@@ -8,15 +8,22 @@ time is linear.
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Iterator
 from enum import Enum
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memotherm.text.patterns import lazy_pattern
-from memotherm.text.secret_values import Found, Strength, is_placeholder, is_random, strength
+from memotherm.text.secret_values import (
+    Found,
+    Strength,
+    could_be_chosen,
+    is_placeholder,
+    is_random,
+    listed,
+    listed_secrets,
+    strength,
+)
 
 # The words
 
@@ -29,20 +36,21 @@ class Kind(Enum):
     TOKEN = "a secret value"  # noqa: S105
     #: A few digits.
     PIN = "a code"
+    #: The code of something that is locked.
+    CODE = PIN
+    #: The value of any key, which may also be an id.
+    KEY = "a key"
+    #: "The new one" beside a word for a password.
+    NEW = "a new secret"
     #: The name of a user and a password.
     LOGIN = "credentials"
-
-
-@functools.cache
-def listed_secrets() -> dict[str, dict[str, Any]]:
-    """Return the words around each kind of secret, by language, and the prefixes of the keys of services."""
-    found: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("secrets.json").read_text("utf-8"))
-    return found
 
 
 #: Up to this length, a word in Latin letters is not found inside another one.
 _SHORT_WORD = 4
 _LONGEST_ENDING = 6
+#: How far around a word its company may be.
+_BESIDE = 32
 #: Passwort123 announces nothing, and password2= does.
 _NOT_A_VALUE = r"(?![0-9]{1,9}+(?!\s{0,3}[:=]))"
 #: Words of the same letters that announce nothing.
@@ -61,23 +69,20 @@ class Announced(NamedTuple):
     kind: Kind
 
 
-def _pattern(phrase: str, kind: Kind) -> re.Pattern[str]:
+def _pattern(phrase: str, kind: str) -> re.Pattern[str]:
     word = re.escape(phrase)
     if _UNSPACED.search(phrase[-1]):
         return re.compile(word)
+    if kind == "CODE":
+        return re.compile(rf"{word}[^\W\d_]{{0,{_LONGEST_ENDING}}}+")
     if phrase.isascii() and len(phrase) <= _SHORT_WORD:
         return re.compile(rf"(?<![^\W_]){word}(?![^\W_])")
-    if kind is Kind.PASSWORD or not phrase.isascii():
+    if kind == "PASSWORD" or not phrase.isascii():
         return re.compile(rf"{word}[^\W\d_]{{0,{_LONGEST_ENDING}}}+{_NOT_A_VALUE}")
     # "token" is found in "apitoken", not in "tokenizer".
     return re.compile(rf"{word}(?:e?s)?(?![^\W\d_]){_NOT_A_VALUE}")
 
 
-#: Parts of many phrases: a text without the part has none of them.
-_PARTS = (
-    *("pass", "token", "secret", "key", "log", "cred", "clave", "code", "parol", "contrasen", "hasl", "hesl", "jelsz"),
-    *("kunci", "sandi", "salas", "kenn", "zugang", "anmeld", "geheim", "segre", "pin", "wi", "jeton", "chei"),
-)
 _SCRIPTS = {
     "latin": lazy_pattern("[\u00c0-\u024f\u1e00-\u1eff\u2019]"),
     "greek and cyrillic": lazy_pattern("[\u0370-\u052f]"),
@@ -86,16 +91,16 @@ _SCRIPTS = {
 
 
 @functools.cache
-def _phrases() -> dict[str, dict[str, list[tuple[str, Kind]]]]:
-    """Return the phrases with their kinds, by script and by a part of them."""
+def _phrases() -> dict[str, dict[str, list[tuple[str, str]]]]:
+    """Return the phrases with the names of their kinds, by script and by a part of them."""
     kinds = {
-        phrase: Kind[kind] for kind, languages in reversed(listed_secrets()["words"].items())
+        phrase: kind for kind, languages in reversed(listed_secrets()["words"].items())
         for text in languages.values() for phrase in text.split(", ")
     }  # fmt: skip
-    found: dict[str, dict[str, list[tuple[str, Kind]]]] = {"ascii": {}, **{script: {} for script in _SCRIPTS}}
+    found: dict[str, dict[str, list[tuple[str, str]]]] = {"ascii": {}, **{script: {} for script in _SCRIPTS}}
     for phrase, kind in kinds.items():
         script = next((name for name, letters in reversed(_SCRIPTS.items()) if letters.search(phrase)), "ascii")
-        part = next((each for each in _PARTS if each in phrase), phrase)
+        part = next((each for each in listed("parts") if each in phrase), phrase)
         found[script].setdefault(part, []).append((phrase, kind))
     return found
 
@@ -111,23 +116,40 @@ def announcing_words(lowered: str) -> list[Announced]:
         scripts += (phrases[name] for name, letters in _SCRIPTS.items() if letters.search(lowered))
     found: list[Announced] = []
     for parts in scripts:
-        for part, listed in parts.items():
+        for part, phrases_of_part in parts.items():
             if part not in lowered:
                 continue
-            for phrase, kind in listed:
+            for phrase, kind in phrases_of_part:
                 found += _places(lowered, phrase, kind)
+    if all(each.kind is Kind.NEW for each in found):
+        return []
     found.sort(key=lambda each: (each.start, -each.end, each.kind.value))
     return list(_without_overlaps(found, lowered))
 
 
-def _places(lowered: str, phrase: str, kind: Kind) -> Iterator[Announced]:
+def _places(lowered: str, phrase: str, kind: str) -> Iterator[Announced]:
     # A text is searched much faster for a fixed text than for a pattern.
     start = lowered.find(phrase)
     while start >= 0:
         word = _compiled(phrase, kind).match(lowered, start)
-        if word is not None:
-            yield Announced(*word.span(), kind)
+        if word is not None and (kind not in listed_secrets()["beside"] or _is_beside(lowered, word, kind)):
+            yield Announced(*word.span(), Kind[kind])
         start = lowered.find(phrase, start + len(phrase))
+
+
+def _is_beside(lowered: str, word: re.Match[str], kind: str) -> bool:
+    """Return whether a word that means something else alone has the company that it needs."""
+    start, end = max(0, word.start() - _BESIDE, lowered.rfind("\n", 0, word.start())), word.end() + _BESIDE
+    needed, other = _company(kind)
+    return needed.search(lowered, start, end) is not None and other.search(lowered, start, end) is None
+
+
+@functools.cache
+def _company(kind: str) -> list[re.Pattern[str]]:
+    """Return what must, and what may not, be beside the words of a kind."""
+    texts: dict[str, str] = listed_secrets()["beside"][kind]
+    words = [map(re.escape, texts[name].split(", ")) for name in ("needed", "other")]
+    return [re.compile(rf"(?<![a-z])(?:{'|'.join(each)})") for each in words]
 
 
 def _without_overlaps(found: list[Announced], lowered: str) -> Iterator[Announced]:
@@ -178,6 +200,7 @@ _NEXT = lazy_pattern(r"[;,](?=$|[^\s=:;,]{0,40}+[=:])|&(?=[\w.-]{1,40}+=)")
 _TOKEN = lazy_pattern(rf"[{UNSPACED}]+|[^\s{UNSPACED}、。：；，（）]+|[、。：；，（）]")
 _QUOTES = "\"'`“„«「『"
 _EDGES = "\"'`“”„‟«»‘’「」『』()[]{}<>,;:.*_…。、"
+_LAST = f"{_EDGES}?!/&|-–—"
 _LEFT_EDGES = _EDGES.replace(".", "") + "?&="
 _UNLIKE_A_WORD = lazy_pattern(r"[0-9]|[^\W_][!#$%&*+?@^~=]{1,3}[^\W_]|[a-z][A-Z]|-[^\s-]{2,20}-")
 _SENTENCE_END = lazy_pattern(r"[.!?]['\")\]]?$|[。！？]|^[•|]$")
@@ -186,23 +209,23 @@ _CODE_SIGNS = lazy_pattern(r"[\"'\\{}\[\]]|\w\)|\|[\w-]+[|)]|![rsa]$")
 _GROUPS = lazy_pattern(
     "(?!(?:[0-9]{4}-[01][0-9]-[0-3][0-9]|[0-3][0-9]-[01][0-9]-(?:[0-9]{2}){1,2})(?![0-9-]))"
     "[0-9]{2,6}(?:-[0-9]{2,6}){1,5}[A-Z]?"
-    "|(?:[a-z]{3,20}-){2,5}[0-9]{1,4}(?:-[a-z]{3,20}){0,3}"
+    "|[0-9]{4,8}[#*]|(?:[a-z]{3,20}-){2,5}[0-9]{1,4}(?:-[a-z]{3,20}){0,3}"
 )
-_PIN = lazy_pattern("[0-9]{4,8}(?:-?[A-Z]|[#*])?|[0-9]{3,4}-[0-9]{3,4}|(?:[0-9]{2,4}-){2,4}[0-9]{2,4}[A-Z]?")
-#: Small and large letters with several numbers among them, as in Vb71Xl20Qs.
-_MIXED_TOKEN = lazy_pattern("(?=.{10,40}$)(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?:[A-Za-z]{1,4}[0-9]{1,4}){2,}[A-Za-z]{0,4}")
+#: The most words from a secret to another one of the same form.
+_MOST_SINCE, _SEPARATORS = 2, ",;、，"
+_YEAR = lazy_pattern("(?:19|20)[0-9]{2}")
+_PIN = lazy_pattern(
+    "(?:[A-Z]-)?[0-9]{4,8}(?:-?[A-Z]|[#*])?|[0-9]{3,4}-[0-9]{3,4}|(?:[0-9]{1,4}-){2,4}[0-9]{1,4}[A-Z]?"
+    "|(?=[^0-9]*[0-9]+[^0-9]+[0-9])[A-Za-z0-9]{3,12}(?:-[A-Za-z0-9]{3,12}){0,7}"
+)
+#: Letters with several numbers among them, as in Vb71Xl20Qs and 9sd8f7-sdf98s.
+_MIXED_TOKEN = lazy_pattern("(?=.{10,80}$)[0-9]{0,4}(?:[A-Za-z_-]{1,5}[0-9]{1,4}){2,}[A-Za-z]{0,4}")
 #: Russian and its relatives say "the password for the database X", without a verb.
 _WITHOUT_VERB = lazy_pattern("[\u0400-\u052f]")
 #: Up to four characters are taken for a particle.
 _PARTICLE = lazy_pattern(f"[{UNSPACED}]{{1,4}}")
-#: Words, beside those of "to be", that join a word and its value.
-_JOINING = (
-    "to equals remains stays becomes now reads called named set lautet heißt heisst jetzt wäre c'est c’est cest ça "
-    "vale sarà resta = == - – — → -> => : это це то olarak als as comme como come som jako ca mint как як with mit "
-    "avec con com met z med vaut valt wert type enter please pls bitte пожалуйста alsjeblieft api апи такой такая "
-    "tegenwoordig"
-)
-_JOINING_SIGNS = tuple(":=：→は是为為는은が")
+#: The ends of words that join a word and its value.
+_JOINING_SIGNS = tuple(":=：→は是为為는은がを가를을")
 
 
 def announced_secrets(text: str, lowered: str) -> Iterator[Found]:
@@ -225,7 +248,7 @@ class _Reading:
     """What a text says around a word that announces a secret."""
 
     def __init__(self, text: str, lowered: str, word: Announced, before: int, after: int) -> None:
-        self._text, self._word, self._kind = text, word, word.kind
+        self._text, self._lowered, self._word, self._kind = text, lowered, word, word.kind
         rest = _REST.match(text, word.end)
         self._end = rest.end() if rest else word.end
         #: Whether the name is that of something about a secret, such as password_file.
@@ -238,10 +261,13 @@ class _Reading:
 
     def secrets(self) -> Iterator[Found]:
         """Yield the secrets that the word announces."""
+        for found in self._first():
+            yield found
+            yield from self._repeated(found)
+
+    def _first(self) -> Iterator[Found]:
         sign = _ASSIGNED.match(self._text, self._end)
-        if sign is not None and (
-            not sign["tag"] or "<" in self._text[max(0, self._word.start - 40) : self._word.start]
-        ):
+        if sign and (not sign["tag"] or "<" in self._text[max(0, self._word.start - 40) : self._word.start]):
             found = self._assigned(sign)
             if found is not None:
                 yield found
@@ -260,7 +286,11 @@ class _Reading:
             user, _, password = value.partition("/") if "/" in value else value.partition(":")
             if user.isalnum() and strength(password) >= Strength.POSSIBLE and not is_random(value):
                 return Found(start + len(user) + 1, start + len(value), self._kind.value)
-        return Found(start, start + len(value), self._kind.value) if self._accepts(value, joined=True) else None
+        literal = "=" not in sign[0] or sign["quote"] or self._text[self._word.start : self._word.end].isupper()
+        chosen = literal and self._may_choose(value, start)
+        secret = "secret" in self._lowered[self._word.start : self._word.end] and strength(value) >= Strength.POSSIBLE
+        accepted = chosen or (secret and not self._about) or self._accepts(value, joined=True)
+        return Found(start, start + len(value), self._kind.value) if accepted else None
 
     def _quoted(self, sign: re.Match[str]) -> str:
         start, closing = sign.end(), _CLOSING.get(sign["quote"], sign["quote"])
@@ -279,11 +309,25 @@ class _Reading:
         value = value.rstrip("\\)]};,")
         if self._is_code(value):
             return ""
-        return value if "=" in sign[0] else value.rstrip(".:?")
+        return value if "=" in sign[0] else value.rstrip(".:")
 
     def _is_code(self, value: str) -> bool:
         """Return whether a value without quotes has signs of code, which a password may have, but not a token."""
         return _CODE_SIGNS.search(value) is not None or (self._kind is not Kind.PASSWORD and "(" in value)
+
+    def _may_choose(self, value: str, start: int) -> bool:
+        """Return whether a value of words and a number is a password, which nothing more is said of."""
+        if self._kind not in (Kind.PASSWORD, Kind.LOGIN) or self._about or not could_be_chosen(value):
+            return False
+        return self._is_last(start + len(value)) and not announcing_words(value.lower())
+
+    def _is_last(self, end: int) -> bool:
+        """Return whether no noun follows: "the password for" and "is X, ", not "the password store"."""
+        token = _TOKEN.match(self._text, end) or _TOKEN.match(self._text, end + 1)
+        if token is None or token[0][0] in _LAST or _UNSPACED.match(token[0]):
+            return True
+        word = token[0].lower().strip(_EDGES)
+        return is_function_word(word) or _changed().match(word) is not None
 
     def _accepts(self, value: str, *, joined: bool) -> bool:
         """Return whether the word announces a value; `joined` if nothing with a meaning is between them."""
@@ -295,56 +339,79 @@ class _Reading:
             return looks is Strength.LIKELY or (joined and not self._about and (number or looks is Strength.POSSIBLE))
         if self._kind is Kind.PIN:
             return joined and (_PIN.fullmatch(value) is not None or looks is Strength.LIKELY)
-        if self._kind is Kind.TOKEN:
+        if self._kind in (Kind.TOKEN, Kind.KEY):
             likely = looks is Strength.LIKELY and len(value) >= _SHORTEST_TOKEN
             mixed = looks is Strength.POSSIBLE and _MIXED_TOKEN.fullmatch(value) is not None
+            if self._kind is Kind.KEY:
+                return joined and (likely or mixed)
             return is_random(value, _SHORTEST_ALONE) or (joined and (likely or mixed or is_random(value)))
-        return looks is Strength.LIKELY or (joined and looks is Strength.POSSIBLE and any(map(str.isdigit, value)))
+        return looks is Strength.LIKELY or (joined and looks is Strength.POSSIBLE)
+
+    def _repeated(self, found: Found) -> Iterator[Found]:
+        """Yield the values after a secret that have its form: "8812-4471 and 9920-1734", "4096 below, 1357 above"."""
+        forms, since, previous = _forms(self._text[found.start : found.end]), 0, ""
+        listed_after = self._text[found.end : found.end + 1] in _SEPARATORS
+        for token in _TOKEN.finditer(self._text, found.end, self._limit):
+            value, start = _bare(token)
+            since += bool(value)
+            if since > _MOST_SINCE or "\n" in self._text[found.end : token.start()]:
+                return
+            near = since == 1 or listed_after or previous in listed("and")
+            alike = _UNLIKE_A_WORD.search(value) and not forms.isdisjoint(_forms(value))
+            if near and alike and not _YEAR.fullmatch(value):
+                yield Found(start, start + len(value), found.name)
+                since = 0
+            previous = token[0].lower()
 
     def _following(self) -> Iterator[Found]:
         """Yield the secrets in the rest of the sentence."""
         if not _UNLIKE_A_WORD.search(self._text, self._end, self._limit):
             return
-        between, previous, preposition, changed, form = 0, "", False, False, ""
-        login = self._kind is Kind.LOGIN
+        between, previous, preposition, login = 0, "", False, self._kind is Kind.LOGIN
+        changed, change = False, _changed().search(self._lowered, self._before, self._word.start) is not None
         for place, token in enumerate(_TOKEN.finditer(self._text, self._end, self._limit)):
             value, start = _bare(token)
             if place >= _MOST_AFTER or "\n" in self._text[self._end : token.start()]:
                 return
             if token.end() > self._after and strength(value) is Strength.NO:
                 return  # another word, not one that is a part of a value
-            near = previous in _listed("changed to") if changed else token[0][0] in _QUOTES or _joins(previous)
-            joined = near and (preposition or between <= self._unjoined + (0 if login or changed else 2))
-            if not changed:
-                joined |= previous in ("/", "|") if login else between <= self._unjoined
-            joined |= previous in _listed("and") and (login or _form(value) == form)
-            for found in self._judged(value, start, joined=joined):
-                form = _form(value)
-                yield found
+            near = token[0][0] in _QUOTES or _joins(previous) or (change and previous in listed("changed to"))
+            if login:  # a name and a password
+                paired = (preposition and near) or previous in ("/", "|")
+                joined = (paired and between > 0) or previous in listed("and")
+            else:
+                joined = near and (preposition or between <= self._unjoined + (0 if changed else 2))
+                joined |= between <= self._unjoined and not changed
+                joined &= change or previous not in listed("place")
+            yield from self._judged(value, start, joined=joined)
             previous = token[0].lower()
             word = previous.strip(_EDGES)
-            if place == 0 and word in _listed("about"):
-                return  # the password manager, the login page
+            if (place == 0 and word in listed("about")) or (login and word in listed("called")):
+                return  # the password manager, the login page, the name of a network or of an account
             function = is_function_word(word) or _PARTICLE.fullmatch(token[0]) is not None
             preposition = function if place == 0 else preposition
-            changed |= word in _listed("changed")
-            between += not (function or word in _listed("changed"))
-            if login and word in _listed("called"):
-                return  # the name of a network or of an account
-            if _SENTENCE_END.search(token[0]) or between > _MOST_BETWEEN or token.end() > self._after:
+            changed |= _changed().match(word) is not None
+            change |= changed
+            between += not (function or _changed().match(word) or word.isdigit())
+            if self._ends(token[0], place) or between > _MOST_BETWEEN or token.end() > self._after:
                 return
+
+    def _ends(self, token: str, place: int) -> bool:
+        """Return whether a sentence ends, but not between "the password?" and its answer."""
+        asked = token.endswith("?") and place <= 1 and self._kind is not Kind.LOGIN
+        return _SENTENCE_END.search(token) is not None and not asked
 
     def _judged(self, value: str, start: int, *, joined: bool) -> Iterator[Found]:
         """Yield a value, or its part after the name of a user, if it is a secret."""
         if not _UNLIKE_A_WORD.search(value) or (self._kind is Kind.PIN and not joined) or self._is_code(value):
             return
-        for separator in "/:" if self._kind is not Kind.TOKEN else "":
+        for separator in "/:=" if self._kind is not Kind.TOKEN else "":
             user, _, password = value.partition(separator)
-            pair = user.isalnum() and strength(user) is Strength.NO
+            pair = user.isalnum() and strength(user) is Strength.NO and "=" not in password
             if pair and strength(password) >= (Strength.POSSIBLE if joined else Strength.LIKELY):
                 yield Found(start + len(user) + 1, start + len(value), self._kind.value)
                 return
-        if self._accepts(value, joined=joined):
+        if self._accepts(value, joined=joined) or (joined and self._may_choose(value, start)):
             yield Found(start, start + len(value), self._kind.value)
 
     def _preceding(self) -> Iterator[Found]:
@@ -362,23 +429,18 @@ class _Reading:
             value, start = _bare(token)
             apart = following or token.end() < after
             if apart and _UNLIKE_A_WORD.search(value) and not re.search("[=<]", value):
-                joined = _joins(following) and not value.replace("-", "").isdigit() and self._ends()
-                if strength(value) is Strength.LIKELY:
+                joined = _joins(following) and not value.replace("-", "").isdigit() and self._is_last(self._end)
+                if strength(value) is Strength.LIKELY or (joined and self._kind in (Kind.PASSWORD, Kind.TOKEN)):
                     yield from self._judged(value, start, joined=joined)
-                elif joined and self._kind in (Kind.PASSWORD, Kind.TOKEN):
-                    yield from self._judged(value, start, joined=True)
             following, after = token[0].lower(), token.start()
 
-    def _ends(self) -> bool:
-        """Return whether no noun follows the word: "the password for", not "the password store"."""
-        token = _TOKEN.match(self._text, self._end + 1)
-        ended = self._text[self._end : self._end + 1] in ".,;!?)"
-        return ended or token is None or is_function_word(token[0].lower().strip(_EDGES))
 
-
-def _form(value: str) -> str:
-    """Return a value with each word and each number replaced by one character."""
-    return re.sub(r"[^\W\d_]+", "a", re.sub("[0-9]+", "0", value))
+def _forms(value: str) -> set[str]:
+    """Return a value with one character for each word and number, and with the lengths of its parts."""
+    return {
+        re.sub(r"[^\W\d_]+", "a", re.sub("[0-9]+", "0", value)),
+        re.sub(r"[^\W_]+", lambda part: f"{len(part[0])} ", value),
+    }
 
 
 def _bare(token: re.Match[str]) -> tuple[str, int]:
@@ -389,20 +451,19 @@ def _bare(token: re.Match[str]) -> tuple[str, int]:
 
 def _joins(word: str) -> bool:
     """Return whether a word, or the sign at its end, joins a name and its value."""
-    return word in _joining_words() or word.endswith(_JOINING_SIGNS)
+    return word in _joining_words() or word.endswith(_JOINING_SIGNS) or word.startswith(("が", "を", "作为"))
 
 
 @functools.cache
 def _joining_words() -> frozenset[str]:
     from memotherm.text.language import WORD_LISTS
 
-    return frozenset([*_JOINING.split(), *WORD_LISTS["other"]["linking"].split(), *WORD_LISTS["other"]["now"].split()])
+    return frozenset([*listed("joining"), *WORD_LISTS["other"]["linking"].split(), *WORD_LISTS["other"]["now"].split()])
 
 
 @functools.cache
-def _listed(name: str) -> frozenset[str]:
-    """Return the words of all languages under a name, such as those of "was changed to"."""
-    return frozenset(word for words in listed_secrets()[name].values() for word in words.split(", "))
+def _changed() -> re.Pattern[str]:
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(sorted(listed('changed')))})")
 
 
 @functools.cache

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from memotherm.text.announced_secrets import announced_secrets, is_function_word, listed_secrets
-from memotherm.text.secret_values import Found, is_placeholder, is_random
+from memotherm.text.announced_secrets import announced_secrets, is_function_word
+from memotherm.text.patterns import lazy_pattern
+from memotherm.text.secret_values import Found, is_placeholder, is_random, listed_secrets
 
 _QUOTED = r"(?:\"(?P<{0}1>[^\"\n]{{1,200}}+)\"|'(?P<{0}2>[^'\n]{{1,200}}+)'|(?P<{0}3>[^\s\"'|;&<>]{{1,200}}+))"
 _VALUE = _QUOTED.format("secret")
@@ -48,39 +49,16 @@ _FORMS = (
         r"\b(?i:bearer)\s{1,4}(?=[A-Za-z._~+/=-]{0,200}+[0-9])(?P<secret>[A-Za-z0-9._~+/=-]{16,4000}+)",
     ),
     (
-        "a password of MySQL",
-        "mysql",
-        rf"\b(?:mysql|mysqldump|mysqladmin|mysqlimport)\b[^\n|;]{{0,200}}?\s-p{_VALUE}",
-    ),
-    ("a password of MariaDB", "mariadb", rf"\bmariadb(?:-dump|-admin)?\b[^\n|;]{{0,200}}?\s-p{_VALUE}"),
-    (
-        "a password of MongoDB",
-        "mongo",
-        rf"\bmongo(?:sh|dump|restore|import|export)?\b[^\n|;]{{0,200}}?\s-p\s{{1,3}}{_VALUE}",
-    ),
-    (
         "a password of Samba",
         "smbclient",
         r"\bsmbclient\b[^\n|;]{0,120}?\s-U\s{0,3}[^\s%]{1,60}+%(?P<secret>[^\s\"']{4,200}+)",
     ),
-    ("a password of sshpass", "sshpass", rf"\bsshpass\s{{1,3}}-p\s{{0,3}}{_VALUE}"),
-    (
-        "a password of docker",
-        "login",
-        rf"\b(?:docker|podman|helm|az|oc)\b[^\n|;]{{0,80}}?\blogin\b[^\n|;]{{0,120}}?\s-p[ =]{{1,3}}{_VALUE}",
-    ),
-    ("a password of Redis", "redis-cli", rf"\bredis-cli\b[^\n|;]{{0,120}}?\s-a\s{{1,3}}{_VALUE}"),
     ("a password of Redis", "requirepass", rf"\b(?:requirepass|masterauth)\s{{1,3}}{_VALUE}"),
-    ("a password of SQL Server", "sqlcmd", rf"\b(?:sqlcmd|bcp)\b[^\n|;]{{0,120}}?\s-P\s{{0,3}}{_VALUE}"),
     (
-        "a password of LDAP",
-        "ldap",
-        rf"\bldap(?:search|add|modify|delete)\b[^\n|;]{{0,200}}?\s-w\s{{1,3}}{_VALUE}",
+        "a password of an option",
+        "-pass",
+        rf"\s(?:--pass(?:word|phrase|wd)?|--?[a-z]{{1,20}}+-password)[ =]\s{{0,3}}{_VALUE}",
     ),
-    ("a password of an archive", "7z", rf"\b7z[ar]?\s[^\n|;]{{0,120}}?\s-p{_VALUE}"),
-    ("a password of an archive", "zip", rf"\b(?:un)?zip\b[^\n|;]{{0,120}}?\s-P\s{{1,3}}{_VALUE}"),
-    ("a password of an option", "--pass", rf"\s--pass(?:word|phrase|wd)?[ =]\s{{0,3}}{_VALUE}"),
-    ("a password of an option", "-password", rf"\s--?[a-z]{{1,20}}+-password[ =]\s{{0,3}}{_VALUE}"),
     (
         "a password in a command",
         "-command",
@@ -89,16 +67,10 @@ _FORMS = (
     ("a password of SQL", "identified", r"(?i:identified\s{1,4}by\s{1,4})[\"'](?P<secret>[^\"'\n]{4,200}+)[\"']"),
     ("a password of SQL", "password '", r"(?i:password\s{1,4})'(?P<secret>[^'\n]{4,200}+)'"),
     ("a password of netrc", "login", rf"(?i:\blogin\s{{1,8}}\S{{1,100}}+\s{{1,8}}password\s{{1,8}}){_VALUE}"),
-    ("a password of OpenSSL", "openssl", rf"\bopenssl\s[^\n|;]{{0,120}}?\s-k\s{{1,3}}{_VALUE}"),
     (
         "a password of keytool",
         "pass",
         rf"\s-(?:store|key|dest|src|destkey|srckey|deststore|srcstore)pass\s{{1,3}}{_VALUE}",
-    ),
-    (
-        "a password of htpasswd",
-        "htpasswd",
-        rf"\bhtpasswd\s[^\n|;]{{0,80}}?-\w{{0,6}}b\w{{0,6}}\s{{1,3}}\S{{1,100}}+\s{{1,3}}\S{{1,60}}+\s{{1,3}}{_VALUE}",
     ),
     ("a password of OpenSSL", "pass:", r"\s-pass(?:in|out)?\s{1,3}[\"']?pass:(?P<secret>[^\s\"']{4,200}+)"),
     (
@@ -113,13 +85,28 @@ _FORMS = (
         r"\bauth\s{0,3}=\s{0,3}[(\[]\s{0,3}[\"'][^\"'\n]{1,100}+[\"'],\s{0,3}[\"'](?P<secret>[^\"'\n]{4,200}+)[\"']",
     ),
     ("an Okta token", "ssws", r"\bSSWS\s{1,3}(?P<secret>[A-Za-z0-9_-]{20,100}+)"),
+    *(
+        (f"a password of {name}", hint, rf"\b(?:{program})\b[^\n|;]{{0,200}}?\s-{option}{_VALUE}")
+        for name, hint, program, option in (
+            ("MySQL", "mysql", "mysql(?:dump|admin|import)?", "p"),
+            ("MariaDB", "mariadb", "mariadb(?:-dump|-admin)?", "p"),
+            ("MongoDB", "mongo", "mongo(?:sh|dump|restore|import|export)?", r"p\s{1,3}"),
+            ("sshpass", "sshpass", "sshpass", r"p\s{0,3}"),
+            ("docker", "login", r"(?:docker|podman|helm|az|oc)\b[^\n|;]{0,80}?\blogin", "p[ =]{1,3}"),
+            ("Redis", "redis-cli", "redis-cli", r"a\s{1,3}"),
+            ("SQL Server", "sqlcmd", "sqlcmd|bcp", r"P\s{0,3}"),
+            ("LDAP", "ldap", "ldap(?:search|add|modify|delete)", r"w\s{1,3}"),
+            ("an archive", "7z", "7z[ar]?", "p"),
+            ("an archive", "zip", "(?:un)?zip", r"P\s{1,3}"),
+            ("OpenSSL", "openssl", "openssl", r"k\s{1,3}"),
+            ("htpasswd", "htpasswd", "htpasswd", r"\w{0,6}b\w{0,6}\s{1,3}\S{1,100}+\s{1,3}\S{1,60}+\s{1,3}"),
+        )
+    ),
 )
-_COOKIES = cache(lambda: re.compile(r"(?i:\bcookie)\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?(?=[\w.-]{1,80}+=)"))
-_COOKIE = cache(lambda: re.compile(r"\s{0,3}(?P<name>[\w.-]{1,80}+)(?:=(?P<secret>[^\s;\"'\\]{0,4000}+))?+;?"))
-_SESSION = cache(
-    lambda: re.compile(
-        r"\b(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|csrftoken|sessionid|_gitlab_session)=(?P<secret>[^\s;\"'&]{8,300}+)"
-    )
+_COOKIES = lazy_pattern(r"(?i:\bcookie)\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?(?=[\w.-]{1,80}+=)")
+_COOKIE = lazy_pattern(r"\s{0,3}(?P<name>[\w.-]{1,80}+)(?:=(?P<secret>[^\s;\"'\\]{0,4000}+))?+;?")
+_SESSION = lazy_pattern(
+    r"\b(?:PHPSESSID|JSESSIONID|ASP\.NET_SessionId|connect\.sid|csrftoken|sessionid|_gitlab_session)=(?P<secret>[^\s;\"'&]{8,300}+)"
 )
 _ATTRIBUTES = frozenset((
     "path", "domain", "expires", "max-age", "samesite", "secure", "httponly", "partitioned", "priority", "theme",
@@ -127,29 +114,23 @@ _ATTRIBUTES = frozenset((
 ))  # fmt: skip
 _SHORTEST_COOKIE = 6
 
-_PEM = cache(lambda: re.compile(r"-----(?P<place>BEGIN|END) (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"))
+_PEM = lazy_pattern(r"-----(?P<place>BEGIN|END) (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 #: What may stand before a line of a key: white space, also escaped, and the marks of quotations and comments.
 _MARGIN = r"(?:\s|\\n|\\r|[>#|*\"'+,]|//){0,80}+"
 #: The lines of a key that was cut off.
-_PEM_LINES = cache(
-    lambda: re.compile(rf"(?:{_MARGIN}(?:[A-Za-z0-9+/=]{{16,100}}+|[A-Za-z-]{{3,20}}: [^\n]{{1,100}}+))*+")
-)
-_KEY_LINE = cache(lambda: re.compile(r"[A-Za-z0-9+/=]{40,100}+(?:\s|\\n|\\r|\\)"))
+_PEM_LINES = lazy_pattern(rf"(?:{_MARGIN}(?:[A-Za-z0-9+/=]{{16,100}}+|[A-Za-z-]{{3,20}}: [^\n]{{1,100}}+))*+")
+_KEY_LINE = lazy_pattern(r"[A-Za-z0-9+/=]{40,100}+(?:\s|\\n|\\r|\\)")
 _LONGEST_KEY = 8000
-_SEED = cache(
-    lambda: re.compile(
-        r"(?i:seed phrase|seed words|mnemonic|recovery phrase|secret phrase)[^\n:]{0,20}?(?:\bis\b|:|=)\s{0,3}[\"'`]?"
-        r"(?P<secret>[a-z]{3,8}(?:[\s,]{1,3}[a-z]{3,8}){11,23})\b"
-    )
+_SEED = lazy_pattern(
+    r"(?i:seed phrase|seed words|mnemonic|recovery phrase|secret phrase)[^\n:]{0,20}?(?:\bis\b|:|=)\s{0,3}[\"'`]?"
+    r"(?P<secret>[a-z]{3,8}(?:[\s,]{1,3}[a-z]{3,8}){11,23})\b"
 )
 #: A passphrase of several words.
-_PASSPHRASE = cache(
-    lambda: re.compile(
-        r"(?i:pass[ -]?phrase|phrase (?:de passe|secrète)|frase (?:secreta|segreta)|wachtzin|password(?=\s{0,3}=))"
-        r"[\"']?(?:\s{0,3}[:=]|\s{1,3}(?:is|ist|est|es|è|é))\s{0,3}(?P<quote>[\"'`]?)"
-        r"(?P<secret>[^\W\d_]{3,12}+(?: (?:[^\W\d_]{3,12}+|[0-9]{1,4}+)){3,7}+)"
-        r"(?:(?P=quote)(?<=[\"'`])|(?=[.!]?(?:\s{0,3}$|\s{0,3}\n)))"
-    )
+_PASSPHRASE = lazy_pattern(
+    r"(?i:pass[ -]?phrase|phrase (?:de passe|secrète)|frase (?:secreta|segreta)|wachtzin|password(?=\s{0,3}=))"
+    r"[\"']?(?:\s{1,3}[^\s:=,;.!?]{1,20}+){0,5}?(?:\s{0,3}[:=]|\s{1,3}(?:is|ist|lautet|est|es|è|é))\s{0,3}(?P<quote>[\"'`]?)"
+    r"(?P<secret>[^\W\d_]{3,12}+(?: (?:[^\W\d_]{3,12}+|[0-9]{1,4}+)){3,7}+)"
+    r"(?:(?P=quote)(?<=[\"'`])|(?=[.!]?(?:\s{0,3}$|\s{0,3}\n)))"
 )
 
 
@@ -177,17 +158,17 @@ def credentials(text: str) -> Iterator[Found]:
 
 def _phrases(text: str) -> Iterator[Found]:
     """Yield secrets that are several words."""
-    yield from (Found(*match.span("secret"), "a seed phrase") for match in _SEED().finditer(text))
-    for match in _PASSPHRASE().finditer(text):
+    yield from (Found(*match.span("secret"), "a seed phrase") for match in _SEED.finditer(text))
+    for match in _PASSPHRASE.finditer(text):
         # A sentence has words for grammar.
-        if match["secret"] == match["secret"].lower() and not any(map(is_function_word, match["secret"].split())):
+        if not any(map(is_function_word, match["secret"].lower().split())):
             yield Found(*match.span("secret"), "a passphrase")
 
 
 def _private_keys(text: str) -> Iterator[Found]:
     start: int | None = None
     last = 0
-    for tag in _PEM().finditer(text):
+    for tag in _PEM.finditer(text):
         if tag["place"] == "BEGIN":
             if start is not None:
                 yield _cut_key(text, start)
@@ -196,7 +177,7 @@ def _private_keys(text: str) -> Iterator[Found]:
             yield Found(start, tag.end(), "a private key")
             start = None
         else:
-            lines = list(_KEY_LINE().finditer(text, max(last, tag.start() - _LONGEST_KEY), tag.start()))
+            lines = list(_KEY_LINE.finditer(text, max(last, tag.start() - _LONGEST_KEY), tag.start()))
             if lines:
                 yield Found(lines[0].start(), tag.end(), "a private key")
         last = tag.end()
@@ -205,17 +186,17 @@ def _private_keys(text: str) -> Iterator[Found]:
 
 
 def _cut_key(text: str, start: int) -> Found:
-    head = _PEM().match(text, start)
-    lines = _PEM_LINES().match(text, head.end() if head else start)
+    head = _PEM.match(text, start)
+    lines = _PEM_LINES.match(text, head.end() if head else start)
     return Found(start, lines.end() if lines else start, "a private key")
 
 
 def _cookies(text: str) -> Iterator[Found]:
     """Yield the values of cookies in headers, and of the cookies of sessions elsewhere."""
     end = 0
-    for head in _COOKIES().finditer(text):
+    for head in _COOKIES.finditer(text):
         place = max(end, head.end())
-        while (cookie := _COOKIE().match(text, place)) is not None:
+        while (cookie := _COOKIE.match(text, place)) is not None:
             value = cookie["secret"] or ""
             if (
                 len(value) >= _SHORTEST_COOKIE
@@ -227,7 +208,7 @@ def _cookies(text: str) -> Iterator[Found]:
             if not cookie[0].endswith(";"):
                 break
         end = place
-    yield from (Found(*match.span("secret"), "a cookie") for match in _SESSION().finditer(text))
+    yield from (Found(*match.span("secret"), "a cookie") for match in _SESSION.finditer(text))
 
 
 @cache
@@ -254,7 +235,7 @@ _OTHERS = (
     ("a Twilio key", "sk", rf"{_BEFORE}SK[0-9a-f]{{32}}{_AFTER}"),
     ("a Mailchimp key", "-us", rf"{_BEFORE}[0-9a-f]{{32}}-us[0-9]{{1,2}}{_AFTER}"),
     ("a Vault token", "s.", rf"{_BEFORE}s\.(?=[A-Za-z]{{0,23}}+[0-9])[A-Za-z0-9]{{24}}{_AFTER}"),
-    ("a Telegram token", ":", r"(?<![0-9])[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
+    ("a Telegram token", ":", r"(?<![0-9])[0-9]{8,10}:[A-Za-z0-9_-]{33,36}(?![A-Za-z0-9_-])"),
     ("a Discord token", ".", r"(?<![\w.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}+"),
     ("an Airtable token", "pat", rf"{_BEFORE}pat[A-Za-z0-9]{{14}}\.[0-9a-f]{{64}}{_AFTER}"),
     ("a Terraform token", ".atlasv1.", rf"{_BEFORE}[A-Za-z0-9]{{14}}\.atlasv1\.[A-Za-z0-9_=-]{{40,80}}+"),
@@ -268,29 +249,26 @@ _OTHERS = (
     ),
     (
         "a webhook",
-        "hooks.slack.com/",
-        r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9+/]{20,100}+)",
+        "hook",
+        (
+            r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/(?=[0-9]{10,25}/)"
+            r"|office\.com/webhookb2/)(?P<secret>[A-Za-z0-9@/+_-]{20,300}+)"
+        ),
     ),
-    (
-        "a webhook",
-        "/webhooks/",
-        r"discord(?:app)?\.com/api/webhooks/(?P<secret>[0-9]{10,25}/[A-Za-z0-9_-]{30,100}+)",
-    ),
-    ("a webhook", "/webhookb2/", r"office\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,300}+)"),
 )
 #: A prefix of words and a random value, which many services use.
-_LIKE_A_KEY = cache(
-    lambda: re.compile(
-        r"(?<![A-Za-z0-9_.+/=-])[a-z][a-z0-9]{1,11}+(?:[_-][a-z0-9]{1,8}(?=[_-])){0,3}[_-](?P<value>[A-Za-z0-9]{20,300}+)"
-    )
+_LIKE_A_KEY = lazy_pattern(
+    r"(?<![A-Za-z0-9_.+/=-])[a-z][a-z0-9]{1,11}+(?:[_-][a-z0-9]{1,8}(?=[_-])){0,3}[_-](?P<value>[A-Za-z0-9]{20,300}+)"
 )
-#: A setting for a key, such as WEATHER_KEY=...
-_SETTING = cache(lambda: re.compile(r"[A-Z0-9]_KEY[\"']?[=:][\"']?(?P<value>[A-Za-z0-9_+/=.-]{16,300}+)"))
-_HASH = cache(lambda: re.compile(r"(?:sha|md|blake)[0-9]|mem_|data|base"))
+#: A setting for a key, such as WEATHER_KEY=..., and the user of a URL.
+_SETTING = lazy_pattern(
+    r"(?:[A-Z0-9]_KEY[\"']?[=:][\"']?|://(?=[A-Za-z0-9_]{20,300}+@))(?P<value>[A-Za-z0-9_+/=.-]{16,300}+)"
+)
+_HASH = lazy_pattern(r"(?:sha|md|blake)[0-9]|mem_|data|base")
 _DIGIT = re.compile("[0-9]")
-_RUN = cache(lambda: re.compile(r"[A-Za-z0-9_.-]{20,}+"))
+_RUN = lazy_pattern(r"[A-Za-z0-9_.-]{20,}+")
 _SHORTEST_PART = 8
-_DIGITS = cache(lambda: re.compile("[0-9][^0-9]*[0-9]"))
+_DIGITS = lazy_pattern("[0-9][^0-9]*[0-9]")
 
 
 def keys(text: str) -> Iterator[Found]:
@@ -324,13 +302,13 @@ def _in_word(word: str) -> Iterator[Found]:
 
 def _random_values(word: str) -> Iterator[Found]:
     """Yield random values after a prefix of words, or after a name that ends with KEY."""
-    for match in _LIKE_A_KEY().finditer(word):
+    for match in _LIKE_A_KEY.finditer(word):
         value = match["value"]
-        mixed = _DIGITS().search(value) and value != value.lower() and value != value.upper()
-        if mixed and is_random(value) and not _HASH().match(match[0]):
+        mixed = _DIGITS.search(value) and value != value.lower() and value != value.upper()
+        if mixed and is_random(value) and not _HASH.match(match[0]):
             yield Found(*match.span(), "an API key")
-    if "_KEY" in word:
-        for match in _SETTING().finditer(word):
+    if "_KEY" in word or "@" in word:
+        for match in _SETTING.finditer(word):
             if is_random(match["value"], _SHORTEST):
                 yield Found(*match.span("value"), "an API key")
 
@@ -343,7 +321,7 @@ def _is_key(value: str) -> bool:
 
 def _web_tokens(word: str) -> Iterator[Found]:
     """Yield JSON Web Tokens: `eyJ`, and at least one more part after a dot."""
-    for run in _RUN().finditer(word):
+    for run in _RUN.finditer(word):
         start = run[0].find("eyJ")
         while start > 0 and run[0][start - 1].isalnum():
             start = run[0].find("eyJ", start + 1)

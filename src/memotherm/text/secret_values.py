@@ -5,12 +5,16 @@ A secret is a mix of letters, digits and symbols that is neither a word, a numbe
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
 from enum import IntEnum
 from functools import cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memotherm.text.patterns import lazy_pattern
 
 
 class Found(NamedTuple):
@@ -39,6 +43,7 @@ MARK = "[redacted]"
 _LONGEST = 300
 _SHORTEST = 6
 _SHORTEST_RANDOM = 12
+_SHORTEST_CHOSEN = 8
 #: In bits per character; English words have less.
 _MIN_ENTROPY = 3.0
 
@@ -46,24 +51,18 @@ _DIGIT = re.compile("[0-9]")
 _LETTER = re.compile(r"[^\W\d_]")
 #: A symbol that ordinary words do not contain.
 _SYMBOL = re.compile("[!#$%&*+?@^~=§|/:]")
-_PLACEHOLDER = cache(
-    lambda: re.compile(
-        r"\$\{|\$[A-Za-z_]\w{0,60}+$|\$\(|\{[\w{]|%[sd(]|%\w{1,60}%|<|\[|\.\.\.|your[-_ ]"
-        r"|(?:change[-_]?me|example|placeholder|redacted|dummy|todo)(?![^\W_])",
-        re.IGNORECASE,
-    )
+_PLACEHOLDER = lazy_pattern(
+    r"\$\{|\$[A-Za-z_]\w{0,60}+$|\$\(|\{[\w{]|%[sd(]|%\w{1,60}%|<|\[|\.\.\.|your[-_ ]"
+    r"|(?:change[-_]?me|example|placeholder|redacted|dummy|todo|required|nullable)(?![^\W_])",
+    re.IGNORECASE,
 )
-_NUMBER = cache(
-    lambda: re.compile(
-        # 1.8s 64GB 2026-11-18 10.0.0.4, and 2.0.0-rc1
-        r"""[~<>≤≥±+\-$€#v]?[0-9][0-9.,:/x×T_-]{0,40}+(?:[A-Za-z%°µ]{0,6}|[+Z][0-9:]{0,6})
+_NUMBER = lazy_pattern(
+    r"""[~<>≤≥±+\-$€#v]?[0-9][0-9.,:/x×T_-]{0,40}+(?:[A-Za-z%°µ]{0,6}|[+Z][0-9:]{0,6})
         |v?[0-9]{1,8}(?:[.][0-9]{1,8}){1,4}[-.]?(?:rc|alpha|beta|dev|post|b|a)[.]?[0-9]{0,4}""",
-        re.VERBOSE | re.IGNORECASE,
-    )
+    re.VERBOSE | re.IGNORECASE,
 )
-_NAME = cache(
-    lambda: re.compile(
-        r"""[A-Z][A-Z0-9]{0,11}(?:-[0-9]{1,8}){1,3}|[A-Z]{2,6}[0-9]{2,6}   # PR-482 INV-2026-1184 ISO27001
+_NAME = lazy_pattern(
+    r"""[A-Z][A-Z0-9]{0,11}(?:-[0-9]{1,8}){1,3}|[A-Z]{2,6}[0-9]{2,6}   # PR-482 INV-2026-1184 ISO27001
         |[A-Za-z]{2,30}(?:[@:=]{1,2}|[-_]?v?)[0-9]{1,4}(?:[.:][0-9]{1,6}){1,4}   # Python3.12 nginx:1.27
         |[a-z]{2,30}(?:@[0-9]{1,2}|:[0-9]{1,6})               # postgres@14 cache:6379
         |(?:issue|pr|mr|pull|ticket|bug|gh)\#[0-9]{1,6}
@@ -72,41 +71,38 @@ _NAME = cache(
         |[a-z_][a-z_.-]{2,30}@[a-z][a-z0-9.-]{2,60}          # ana@heron2
         |(?:sha|md)[0-9]{1,3}[-:~].{1,200}|mem_[0-9a-z]{26}|arn:.{1,200}
         |(?i:ctrl|alt|shift|cmd|strg|super)\+.{1,30}""",
-        re.VERBOSE,
-    )
+    re.VERBOSE,
 )
-_LOWER_NAME = cache(
-    lambda: re.compile(r"[a-z]{1,20}[0-9]{0,3}(?:[-_.:](?:[a-z]{1,30}[0-9]{0,3}|[0-9]{1,4}[a-z]?)){1,12}")
-)
+_LOWER_NAME = lazy_pattern(r"[a-z]{1,20}[0-9]{0,3}(?:[-_.:](?:[a-z]{1,30}[0-9]{0,3}|[0-9]{1,4}[a-z]?)){1,12}")
 #: A passphrase of words joined by hyphens.
-_PASSPHRASE = cache(lambda: re.compile(r"[a-z]{3,20}(?:-[a-z]{3,20}){2,8}-(?:[a-z]{3,20}|[0-9]{1,4})"))
-_CODE = cache(
-    lambda: re.compile(
-        r"[A-Za-z_][\w.]{0,80}[(\[]|[A-Za-z_][\w.-]{0,80}=[^=]|\^|\\[dws]|[A-Za-z_]{1,60}[0-9]{0,2}(?:\.[A-Za-z_]{1,60}[0-9]{0,2}){1,8}\Z"
-    )
+_PASSPHRASE = lazy_pattern(r"[a-z]{3,20}(?:-[a-z]{3,20}){2,8}-(?:[a-z]{3,20}|[0-9]{1,4})")
+_CODE = lazy_pattern(
+    r"[A-Za-z_][\w.]{0,80}[(\[]|[A-Za-z_][\w.-]{0,80}=[^=]|\^|\\[dws]|[A-Za-z_]{1,60}[0-9]{0,2}(?:\.[A-Za-z_]{1,60}[0-9]{0,2}){1,8}\Z"
 )
-_FILE = cache(
-    lambda: re.compile(
-        r"[\w./~\\-]{1,200}\.(?:[a-z]{1,4}|[jt]sx|json5?|ya?ml|toml|lock|html|conf|mp[34]|sqlite3?|tar\.gz)(?::[0-9]{1,6}){0,2}",
-        re.ASCII,
-    )
+_FILE = lazy_pattern(
+    r"[\w./~\\-]{1,200}\.(?:[a-z]{1,4}|[jt]sx|json5?|ya?ml|toml|lock|html|conf|mp[34]|sqlite3?|tar\.gz)(?::[0-9]{1,6}){0,2}",
+    re.ASCII,
 )
 #: A word that may be in camel case, with numbers at its end.
-_WORD = cache(
-    lambda: re.compile(
-        r"(?:[A-Z]{1,6}|[A-Z]?[^\W\d_A-Z]{1,30})[0-9]{0,4}(?:(?:[A-Z][^\W\d_A-Z]{1,30}|[A-Z]{2,6})[0-9]{0,4}){0,8}"
-    )
+_WORD = lazy_pattern(
+    r"(?:[A-Z]{1,6}|[A-Z]?[^\W\d_A-Z]{1,30})[0-9]{0,4}(?:(?:[A-Z][^\W\d_A-Z]{1,30}|[A-Z]{2,6})[0-9]{0,4}){0,8}"
 )
-_UUID = cache(lambda: re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE))
-_HEX = cache(lambda: re.compile("[0-9a-f]+|[0-9A-F]+"))
-#: Terms of the field with a digit.
-_TERMS = (
-    "sha1 sha224 sha256 sha384 sha512 md5 base32 base58 base64 argon2 argon2i argon2id pbkdf2 scrypt oauth2 oauth1 "
-    "openid2 ed25519 curve25519 x25519 secp256k1 hs256 hs512 rs256 rs512 es256 ps256 aes128 aes192 aes256 rsa2048 "
-    "rsa4096 chacha20 poly1305 blake2b blake2s blake3 utf8 utf16 utf32 ascii85 pkcs1 pkcs8 pkcs12 x509 tls1 ssl3 ipv4 "
-    "ipv6 http2 http3 wpa2 wpa3 fido2 webauthn2 cl100k o200k p50k latin1 cp1252 iso8601 rfc3339 1password auth0 "
-    "md5crypt sha256sum sha512crypt hmacsha256 imdsv2 sigv4 log4j2 slf4j python3 2fa"
-)
+_UUID = lazy_pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_HEX = lazy_pattern("[0-9a-f]+|[0-9A-F]+")
+
+
+@cache
+def listed_secrets() -> dict[str, Any]:
+    """Return the words around each kind of secret, by language, and the prefixes of the keys of services."""
+    found: dict[str, Any] = json.loads(Path(__file__).with_name("secrets.json").read_text("utf-8"))
+    return found
+
+
+@cache
+def listed(key: str) -> frozenset[str]:
+    """Return the words of all languages under a key, such as those of "was changed to"."""
+    words: str = listed_secrets()[key]
+    return frozenset(words.split(", "))
 
 
 def strength(value: str) -> Strength:
@@ -118,61 +114,67 @@ def strength(value: str) -> Strength:
     digits, letters = _DIGIT.search(value), _LETTER.search(value)
     symbol = _SYMBOL.search(bare, 1)
     if not letters:
-        return Strength.POSSIBLE if digits and symbol and not _NUMBER().fullmatch(bare) else Strength.NO
+        return Strength.POSSIBLE if digits and symbol and not _NUMBER.fullmatch(bare) else Strength.NO
     if not digits:
         if symbol:
             return Strength.POSSIBLE
-        return Strength.POSSIBLE if _PASSPHRASE().fullmatch(value) or _has_irregular_case(bare) else Strength.NO
+        return Strength.POSSIBLE if _PASSPHRASE.fullmatch(value) or _has_irregular_case(bare) else Strength.NO
     if symbol:
         return Strength.LIKELY
     lower, upper = value != value.upper(), value != value.lower()
     parts = re.split("[-_.]", bare)
-    if lower and upper and not all(_WORD().fullmatch(part) or part.isdigit() for part in parts if part):
+    if lower and upper and not all(_WORD.fullmatch(part) or part.isdigit() for part in parts if part):
         return Strength.LIKELY
     return Strength.POSSIBLE
+
+
+#: Words that are joined, with a number of at least two digits, a capital and a digit, or a digit at the end of three.
+_JOINED = lazy_pattern(
+    r"(?:(?=.{0,60}[0-9]{2})|(?=.{0,60}[A-Z])(?=.{0,60}[0-9])|(?=.{1,20}[-_.].{1,20}[-_.].{1,60}[^\W\d_][0-9]))"
+    r"[^\W_]{1,20}(?:[-_.][^\W_]{1,20}){1,6}"
+)
+_NAMED_PART = lazy_pattern("0?[0-9]|v[0-9]{1,9}|[a-z]")
+
+
+def could_be_chosen(value: str) -> bool:
+    """Return whether a value of words and a number is a name of code or a password that somebody has chosen."""
+    named = _NUMBER.fullmatch(value) or _FILE.fullmatch(value) or not _LETTER.search(value)
+    if len(value) < _SHORTEST_CHOSEN or named or not _JOINED.fullmatch(value):
+        return False
+    parts = re.split("[-_.]", value.lower())
+    return not any(_NAMED_PART.fullmatch(part) or part in listed("terms") for part in parts)
 
 
 def _is_ordinary(value: str) -> bool:
     """Return whether a value is a number, an address, a name of code, a term or a placeholder."""
     bare = value.rstrip("!?.")
-    if (
-        is_placeholder(value)
-        or MARK in value
-        or "://" in value
-        or f" {bare.lower()} " in f" {_TERMS} "
-        or "::" in value
-    ):
+    if is_placeholder(value) or MARK in value or "://" in value or bare.lower() in listed("terms") or "::" in value:
         return True
     if value.startswith(("/", "./", "../", "~/", "--", "\\")) or value[1:3] == ":\\":
         return True
     if "/" in value and all(map(_is_plain, value.split("/"))):
         return True
-    if _PASSPHRASE().fullmatch(value):
+    if _PASSPHRASE.fullmatch(value):
         return False
-    named = (
-        _NUMBER().fullmatch(bare) or _LOWER_NAME().fullmatch(bare) or _FILE().fullmatch(bare) or _CODE().match(value)
-    )
-    return bool(named or _NAME().fullmatch(bare))
+    named = _NUMBER.fullmatch(bare) or _LOWER_NAME.fullmatch(bare) or _FILE.fullmatch(bare) or _CODE.match(value)
+    return bool(named or _NAME.fullmatch(bare))
 
 
 def _is_plain(part: str) -> bool:
     """Return whether a part of a path is a word or a name."""
-    return not part or _WORD().fullmatch(part) is not None or _is_ordinary(part)
+    return not part or _WORD.fullmatch(part) is not None or _is_ordinary(part)
 
 
 def _has_irregular_case(value: str) -> bool:
     """Return whether a word has capitals that neither a name nor camel case has."""
     return (
-        value.isascii()
-        and value.isalpha()
-        and not _WORD().fullmatch(value)
-        and len(re.findall("[a-z][A-Z]", value)) > 2
+        value.isascii() and value.isalpha() and not _WORD.fullmatch(value) and len(re.findall("[a-z][A-Z]", value)) > 2
     )
 
 
 def is_placeholder(value: str) -> bool:
     """Return whether a value is a placeholder, such as ${PASSWORD}, *** or xxxx."""
-    return len(set(value)) <= 2 or _PLACEHOLDER().match(value) is not None
+    return len(set(value)) <= 2 or _PLACEHOLDER.match(value) is not None
 
 
 def is_random(value: str, shortest: int = _SHORTEST_RANDOM) -> bool:
@@ -180,7 +182,7 @@ def is_random(value: str, shortest: int = _SHORTEST_RANDOM) -> bool:
     value = value[:_LONGEST]
     if len(value) < shortest or not _DIGIT.search(value) or not _LETTER.search(value):
         return False
-    if not (_HEX().fullmatch(value) or _UUID().fullmatch(value)) and _is_ordinary(value):
+    if not (_HEX.fullmatch(value) or _UUID.fullmatch(value)) and _is_ordinary(value):
         return False
     return _entropy(value) >= _MIN_ENTROPY
 
