@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -114,10 +113,9 @@ def test_an_interrupt_inside_of_a_lock_leaves_it_to_the_other_threads(open_mem: 
         assert not other.is_alive(), place
 
     def reads_and_writes() -> None:
-        # A wait that Ctrl-C ends may be without its lock.
-        with suppress(RuntimeError):
-            mem.recall("otter")
-            mem.pin(mem.get(first).id)
+        mem.recall("otter")
+        mem.metrics()  # waits until the recall is logged
+        mem.pin(mem.get(first).id)
 
     assert _interrupted_everywhere(reads_and_writes, holds, 1, threading.__file__) > 3
     assert mem.check() == []

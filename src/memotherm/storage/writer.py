@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
@@ -52,6 +52,20 @@ class UnwrittenEntry(NamedTuple):
     keep: bool
     #: The tenant in whose transaction it is written, if the store has one for each.
     tenant: str | None = None
+
+
+class Notice(threading.Condition):
+    """A condition whose waits always end with its lock, also those that Ctrl-C ends before they have taken it again."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until notified or until a time has passed; return False if it has passed."""
+        try:
+            return super().wait(timeout)
+        except BaseException:
+            with suppress(RuntimeError):
+                self.release()
+            self.acquire()
+            raise
 
 
 class Answer:
@@ -117,7 +131,7 @@ class Writer:
         #: Held while the queue changes. Of the condition itself, Ctrl-C could interrupt the Python that takes it.
         self._lock = threading.RLock()
         #: Notified when there is work, or an attempt to write entries has ended.
-        self._changed = threading.Condition(self._lock)
+        self._changed = Notice(self._lock)
         #: Held while a transaction runs, by the thread or by a caller that writes without it.
         self._turn = threading.RLock()
         #: The snapshots that begin, while no entries are committed, and whether entries are committed.

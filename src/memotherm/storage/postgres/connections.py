@@ -40,6 +40,7 @@ from memotherm.settings import Settings
 from memotherm.storage.base import OwnProcess
 from memotherm.storage.postgres.routing import SCHEMA
 from memotherm.storage.postgres.statements import setting, statement
+from memotherm.storage.writer import Notice
 
 _FULL = (pg.DiskFull, pg.OutOfMemory)
 _BUSY = (pg.LockNotAvailable, pg.DeadlockDetected, pg.SerializationFailure, pg.QueryCanceled)
@@ -202,7 +203,7 @@ class Pool:
         #: Held while the connections change. Of the condition itself, Ctrl-C could interrupt the Python that takes it.
         self._lock = threading.RLock()
         #: Notified when one is given back.
-        self._changed = threading.Condition(self._lock)
+        self._changed = Notice(self._lock)
         #: In the order in which they were taken back.
         self.idle: deque[Lent] = deque()
         self._closed = False
