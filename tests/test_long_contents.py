@@ -75,6 +75,21 @@ def test_a_long_content_is_found_by_its_words_at_once_and_by_vectors_later(store
     assert again.get(memory.id).version == memory.version
 
 
+def test_nobody_is_told_to_make_vectors_that_are_being_made(store: Open, held: Held) -> None:
+    """Neither the status nor a recall names `reembed` while the thread works, and both do when it has failed."""
+    mem = store(embedder=held)
+    mem.remember("The quay is short")
+    mem.remember(LONG)
+    making = "1 memory without vectors: they are being made"
+    assert (mem.status().degraded, mem.recall("crane").degraded) == ((making,), (making,))
+    held.error = EmbedderError("the model is gone")
+    held.free.set()
+    mem.close()
+    again = store(embedder=HashEmbedder())
+    failed = "1 memory without vectors: maintenance makes them, or reembed at once"
+    assert (again.status().degraded, again.recall("crane").degraded) == ((failed,), (failed,))
+
+
 @pytest.mark.parametrize("verb", ["remember_many", "capture"])
 def test_no_verb_waits_for_a_long_content(verb: str, store: Open, held: Held) -> None:
     """Nor does the first memory of a store."""

@@ -37,7 +37,6 @@ from memotherm.text.redaction import redactor
 from memotherm.tiers.rules.properties import decay, heat
 from memotherm.tiers.tier_history import metrics as measured
 from memotherm.tiers.tier_history import tier_history
-from memotherm.vectors.vectorizer import missing_vectors
 
 #: The most moments of a history.
 _MOST_POINTS = 1000
@@ -335,7 +334,7 @@ def status(view: View, *, include_narrower: bool) -> Status:
     active = services.active_policy.refresh()
     degraded = [
         services.vectorizer.obstacle(),
-        missing_vectors(waiting) if waiting else None,
+        services.vectorizer.missing(waiting) if waiting else None,
         services.active_policy.notice(),
         services.engine.clock_notice(spaces, now),
         _left_out_rules(view),

@@ -42,7 +42,7 @@ from memotherm.text.framing import without_framing
 from memotherm.text.mentions import mentioned_names
 from memotherm.text.phrases import is_filler, sentences
 from memotherm.text.words import query_words, weighed_words
-from memotherm.vectors.vectorizer import Vectorizer, missing_vectors
+from memotherm.vectors.vectorizer import Vectorizer
 
 #: More words of a query than this cost time and improve nothing.
 _MOST_TERMS = 64
@@ -220,7 +220,7 @@ class FindCandidates:
         state.degraded += self._store.recall_problems()
         searches_active = self._vectorizer.enabled and Retention.ACTIVE in search.retentions
         if searches_active and (waiting := self._store.pending(search.spaces)):
-            state.degraded.append(missing_vectors(waiting))
+            state.degraded.append(self._vectorizer.missing(waiting))
 
 
 def _alternate(first: list[int], second: list[int], size: int) -> list[int]:

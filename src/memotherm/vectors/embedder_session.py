@@ -266,6 +266,11 @@ class Background:
                 self._thread = threading.Thread(target=self._run, name="memotherm-vectors")
                 self._thread.start()
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job of this process has not ended."""
+        return self._process.current and self._thread is not None
+
     def wait(self) -> None:
         """Return when all jobs have ended."""
         while self._process.current and (thread := self._thread) is not None:

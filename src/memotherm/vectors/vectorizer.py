@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     #: Called with words and texts; returns an array of shape (texts, words).
     WordSimilarity = Callable[[Sequence[str], Sequence[str]], Array]
 
-__all__ = ["EmbeddedContents", "Progress", "QueryVector", "Vectorizer", "missing_vectors"]
+__all__ = ["EmbeddedContents", "Progress", "QueryVector", "Vectorizer"]
 
 #: A longer content gets its vectors after it was stored: the bundled model takes a tenth of a second for 1,000 letters.
 _MOST_AT_ONCE = 4000
@@ -47,9 +47,6 @@ _NO_EMBEDDER = 0
 Result = TypeVar("Result")
 
 
-def missing_vectors(count: int) -> str:
-    """Return the message that some memories have no vectors yet."""
-    return f"{pluralize(count, 'memory')} without vectors: maintenance makes them, or reembed at once"
 
 
 class EmbeddedContents(NamedTuple):
@@ -196,6 +193,11 @@ class Vectorizer:
     def wait(self) -> None:
         """Return when the vectors of long contents have been made."""
         self._first.background.wait()
+
+    def missing(self, count: int) -> str:
+        """Return the message that some memories have no vectors yet, and when they have."""
+        made = "they are being made" if self._first.background.busy else "maintenance makes them, or reembed at once"
+        return f"{pluralize(count, 'memory')} without vectors: {made}"
 
     def obstacle(self) -> str | None:
         """Return why queries cannot be compared by vectors, as far as that is known without calling an embedder."""
