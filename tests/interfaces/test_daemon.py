@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -351,6 +352,23 @@ def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path
             assert daemon.wait(60) == 0
             while Path(f"/proc/{waiting[0]}").exists():
                 pass
+        finally:
+            daemon.kill()
+
+
+def test_a_daemon_ends_when_its_folder_is_deleted(tmp_path: Path):
+    """Not half an hour later: nobody can reach it."""
+    installation = Installation(tmp_path / "home")
+    soon = (
+        "from memotherm.daemon import process; process._LOOK_SECONDS = 0.1; "
+        "from memotherm.cli import agent; agent.agent(['daemon', 'run'])"
+    )
+    with subprocess.Popen([sys.executable, "-c", soon], env=installation.variables) as daemon:
+        try:
+            while installation.process() is None:
+                assert daemon.poll() is None
+            shutil.rmtree(installation.home)
+            assert daemon.wait(60) == 0
         finally:
             daemon.kill()
 

@@ -133,10 +133,15 @@ def _limit(limits: Mapping[int, tuple[int, int]]) -> None:
 
 #: How many connections may wait for a fork.
 _BACKLOG = 64
+#: How often an idle daemon looks whether its folder is still there, in seconds.
+_LOOK_SECONDS = 10.0
 
 
 def serve(folder: str, run: RunCommand, idle_seconds: float) -> bool:
-    """Answer requests in forks until there is none for `idle_seconds`; return False if a daemon is already running."""
+    """Answer requests in forks until there is none for `idle_seconds`; return False if a daemon is already running.
+
+    It also ends when its folder is deleted.
+    """
     # Read before anyone can connect: later changes make this daemon outdated.
     files = _module_files()
     path = Path(socket_path(folder))
@@ -164,14 +169,18 @@ def serve(folder: str, run: RunCommand, idle_seconds: float) -> bool:
 def _answer_all(
     listener: socket.socket, lock: int, folder: str, run: RunCommand, idle_seconds: float, files: dict[str, int]
 ) -> None:
-    listener.settimeout(idle_seconds)
+    listener.settimeout(min(_LOOK_SECONDS, idle_seconds))
+    last = time.monotonic()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
     fork = _waiting_fork(listener, lock, run)
     while True:
         try:
             connection, _ = listener.accept()
         except TimeoutError:
-            return
+            if time.monotonic() - last >= idle_seconds or not is_private(folder):
+                return
+            continue
+        last = time.monotonic()
         with connection:
             if _changed(files) or not is_private(folder):
                 return
