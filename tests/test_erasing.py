@@ -127,6 +127,25 @@ def test_a_purge_leaves_no_quotation_in_reasons_queries_and_receipts(
     assert mem.check() == []
 
 
+def test_a_later_query_that_says_what_was_purged_is_logged_without_it(
+    open_mem: Callable[..., Memotherm], tmp_path: Path
+) -> None:
+    """Nor does a receipt keep it; the rest of the query is kept, and other queries are."""
+    mem = open_mem(tmp_path / "memory.db")
+    kept = mem.remember("The north door is red")
+    mem.purge(mem.remember("The vault opens with walrus-Trumpet-7").id)
+    for ask in (mem.recall, lambda text: mem.context(text, budget=300)):
+        ask("is it true that the vault opens with walrus-Trumpet-7 or which door is red?")
+        ask("which door is red?")
+
+    queries = [recall.query for recall in mem.inspect.recalls()]
+    assert len(queries) == 4
+    assert sum(query == "which door is red?" for query in queries) == 2
+    assert all("walrus" not in str(query) for query in queries)
+    assert all("walrus" not in str(receipt.query) for receipt in mem.receipts.list())
+    assert kept.id in {entry.id for receipt in mem.receipts.list() for entry in receipt.included}
+
+
 def test_everything_of_a_user_can_be_read_for_a_request_of_access(open_mem: Callable[..., Memotherm]) -> None:
     """Memories of any retention in all projects, their events, the receipts and the queries; nothing of others."""
     mem = open_mem()

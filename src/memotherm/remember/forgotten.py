@@ -18,18 +18,13 @@ from memotherm.model.memory import SUMMARY
 from memotherm.model.summary import DERIVED_FROM, SUMMARY_KEYS, sources, summary_of
 from memotherm.remember.draft import Draft
 from memotherm.storage.store import Store, Transaction
-from memotherm.storage.tombstones import Compared, Passage, Passages, telling
+from memotherm.storage.tombstones import FORGOTTEN, Compared, Passages, telling, with_marks
 from memotherm.storage.values import EVERY_RETENTION, Cause, Record, Search
 from memotherm.text.content import digest
-from memotherm.text.spelling import HEADINGS
 from memotherm.text.tokens import count_tokens
 from memotherm.tiers.rules.properties import is_closed
 from memotherm.tiers.rules.where import AnyOf, FieldTest
 
-#: What stands for a forgotten passage inside a larger text.
-FORGOTTEN = "[forgotten]"
-#: What ends a sentence, and goes with it.
-_STOPS = ".!?…。！？"
 #: How many characters of a passage an error quotes.
 _QUOTED = 100
 #: The fields of a memory, beside its content, that have words of the caller.
@@ -46,7 +41,7 @@ def without_forgotten(store: Store, scope: Scope, texts: Iterable[str]) -> dict[
         return {}
     with store.tombstones() as tombstones:
         found = tombstones.find(scope, wanted)
-    return {text: _marked(text, passages) for text, passages in found.items()}
+    return {text: with_marks(text, passages) for text, passages in found.items()}
 
 
 def forgotten_names(store: Store, scope: Scope, names: Collection[str]) -> Collection[str]:
@@ -63,7 +58,7 @@ def without_secrets(store: Store, scope: Scope, draft: Draft) -> Draft:
     with store.tombstones() as tombstones:
         found = tombstones.find(scope, texts)
     secrets = {text: [passage for passage in passages if passage.secret] for text, passages in found.items()}
-    marked = {text: _marked(text, passages) for text, passages in secrets.items() if passages}
+    marked = {text: with_marks(text, passages) for text, passages in secrets.items() if passages}
     return replace(_without(draft, marked), content=_replaced(draft.content, marked)) if marked else draft
 
 
@@ -78,9 +73,9 @@ def cleaned(store: Store, scope: Scope, drafts: Sequence[Draft]) -> tuple[list[D
             return drafts, set(), Compared()
         contents = {draft.content for draft in drafts if isinstance(draft.content, str)}
         fields = {text for draft in drafts for text in _texts(*(getattr(draft, name) for name in _FIELDS))}
-        found = {text: _marked(text, passages) for text, passages in tombstones.find(scope, contents).items()}
+        found = {text: with_marks(text, passages) for text, passages in tombstones.find(scope, contents).items()}
         told = telling(tombstones.find(scope, fields | set(map(_joined, drafts)), clauses=False))
-        marked = {text: _marked(text, passages) for text, passages in told.items()}
+        marked = {text: with_marks(text, passages) for text, passages in told.items()}
         left = [_without(draft, marked) for draft in drafts] if marked else list(drafts)
         # What was forgotten may be divided between them.
         divided = telling(tombstones.find(scope, map(_joined, left), clauses=False)) if marked else {}
@@ -167,22 +162,6 @@ def _replaced(value: Any, marked: Mapping[str, str]) -> Any:  # noqa: ANN401 - a
     if isinstance(value, Mapping):
         return {name: _replaced(each, marked) for name, each in value.items() if name not in marked}
     return [_replaced(each, marked) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _marked(text: str, passages: Sequence[Passage]) -> str:
-    """Return a text with a mark in place of the passages."""
-    parts: list[str] = []
-    position = 0
-    for passage in passages:
-        between = text[position : passage.start]
-        if not parts or any(map(str.isalnum, between)):
-            parts += [between, FORGOTTEN]
-        position = passage.end
-        while position < len(text) and text[position] in _STOPS:
-            position += 1
-    rest = text[position:]
-    left = HEADINGS.sub("", "".join(parts[::2]) + rest)
-    return "".join([*parts, rest]) if any(map(str.isalnum, left)) else ""
 
 
 def kept_by(transaction: Transaction, proposal: Record) -> Record | None:

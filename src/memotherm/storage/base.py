@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Generic, Self, TypeVar
@@ -18,6 +19,7 @@ from memotherm.model.results import Problem
 from memotherm.storage.recall_log import without_purged, write_entries
 from memotherm.storage.rows import record_of, scope_of
 from memotherm.storage.statements import Row, Statements
+from memotherm.storage.tombstones import Tombstones, telling, with_marks
 from memotherm.storage.transaction import Transaction
 from memotherm.storage.values import RecallEntry, Record
 from memotherm.storage.writer import Execute, UnwrittenEntry, Writer
@@ -271,9 +273,29 @@ class StoreBase(ABC):
             self._writer.flush()
 
     def _write_log(self, statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
-        """Write entries of the recall log, without what was purged in between."""
+        """Write entries of the recall log, without what was purged in between, or what their queries say of it."""
         remaining = without_purged(statements, entries)
+        if statements.value("tombstones_exist"):
+            tombstones = Tombstones(statements, exist=True)
+            remaining = [self._without_forgotten(statements, tombstones, each) for each in remaining]
         write_entries(statements, remaining)
+
+    def _without_forgotten(
+        self, statements: Statements, tombstones: Tombstones, logged: UnwrittenEntry
+    ) -> UnwrittenEntry:
+        entry, space = logged.entry, logged.entry.space
+        receipt = entry.receipt
+        texts = {text for text in (entry.query, receipt and receipt.query) if text}
+        if not texts:
+            return logged
+        scope = Scope() if space is None else self._scope(statements, space)
+        found = telling(tombstones.find(scope, texts))
+        if not found:
+            return logged
+        if receipt is not None and receipt.query in found:
+            receipt = receipt._replace(query=with_marks(receipt.query, found[receipt.query]))
+        query = with_marks(entry.query, found.get(entry.query, ()))
+        return logged._replace(entry=replace(entry, query=query, receipt=receipt))
 
     # Reading
 

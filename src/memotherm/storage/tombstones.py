@@ -64,6 +64,28 @@ class Passage(NamedTuple):
 Passages = dict[str, list[Passage]]
 
 
+#: What stands for a forgotten passage inside a larger text.
+FORGOTTEN = "[forgotten]"
+#: What ends a sentence, and goes with it.
+_STOPS = ".!?…。！？"
+
+
+def with_marks(text: str, passages: Sequence[Passage]) -> str:
+    """Return a text with a mark in place of the passages."""
+    parts: list[str] = []
+    position = 0
+    for passage in passages:
+        between = text[position : passage.start]
+        if not parts or any(map(str.isalnum, between)):
+            parts += [between, FORGOTTEN]
+        position = passage.end
+        while position < len(text) and text[position] in _STOPS:
+            position += 1
+    rest = text[position:]
+    left = HEADINGS.sub("", "".join(parts[::2]) + rest)
+    return "".join([*parts, rest]) if any(map(str.isalnum, left)) else ""
+
+
 def telling(found: Passages) -> Passages:
     """Return the passages that are more than a word: a tag may be the same as a word that was forgotten."""
     told: Passages = {}

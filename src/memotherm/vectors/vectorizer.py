@@ -47,8 +47,6 @@ _NO_EMBEDDER = 0
 Result = TypeVar("Result")
 
 
-
-
 class EmbeddedContents(NamedTuple):
     """The vectors of some contents, and which embedder made them."""
 
