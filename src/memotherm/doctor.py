@@ -156,7 +156,11 @@ def _folders() -> Finding:
     trusted = [f"{remote}: {folder}" for remote in folders for folder in folders[remote]]
     detail = f"{pluralize(len(trusted), 'folder')} trusted with the memories of remote repositories"
     listed = f" ({'; '.join(trusted)})" if trusted else ""
-    return Finding("folders", "ok", detail + listed, f"to trust one no longer, delete its line in {trust_file()}")
+    remedy = (
+        "the first folder of this machine that names a remote is trusted by itself, also with what other machines have "
+        f"stored in a shared store; to trust one no longer, delete its line in {trust_file()}"
+    )
+    return Finding("folders", "ok", detail + listed, remedy)
 
 
 def _data_folder() -> Finding:

@@ -298,7 +298,9 @@ def test_commands_and_doctor_in_a_folder_that_is_not_trusted_say_so(
     assert errors.count("memotherm agent trust") == 1
     assert [memory["content"] for memory in told(capsys, "list")["memories"]] == ["We sell coffee"]  # type: ignore[attr-defined]
     app.run(["doctor", "--json"])
-    found = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["findings"]}["project"]
+    findings = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["findings"]}
+    assert "first folder of this machine" in findings["folders"]["remedy"]
+    found = findings["project"]
     assert found["state"] == "warning"
     assert found["remedy"] == f"memotherm agent trust '{copy}'"
     command = shlex.split(found["remedy"])[1:]
