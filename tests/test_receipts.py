@@ -28,7 +28,7 @@ def test_a_session_can_be_asked_what_was_injected_and_why(mem: Memotherm, clock:
     third, second, first = mem.receipts.list(session="s1")
     assert (third.included, third.tokens) == ((), 0)
     assert {entry.id: entry.reason.rpartition("; ")[2] for entry in third.left_out} == dict.fromkeys(
-        [pinned.id, fact.id], "this session was given it before"
+        [pinned.id, fact.id], "already given in this session"
     )
     assert [entry.id for entry in first.included] == [pinned.id]
     assert (first.at, first.scope.session, first.query) == (start.receipt.at, "s1", None)
@@ -64,7 +64,7 @@ def test_a_receipt_says_what_was_left_out_for_want_of_space(open_mem: Open) -> N
     assert {entry.id for entry in kept.left_out} <= told.keys()
     assert {entry.form for entry in kept.left_out} == {None}
     reasons = {entry.reason.partition("; ")[2] for entry in kept.left_out if entry.id != low.id}
-    assert reasons == {"it did not fit into 2400 tokens after what comes before it"}
+    assert reasons == {"no room left in 2400 tokens"}
 
 
 def test_a_memory_is_explained_that_was_or_was_not_in_a_context(mem: Memotherm, clock: FakeClock) -> None:
@@ -93,7 +93,7 @@ def test_a_memory_is_explained_that_was_or_was_not_in_a_context(mem: Memotherm, 
 
     assert answer(river) == ("included", first.included[0].reason)
     assert answer(river, second.number) == ("left_out", second.left_out[0].reason)
-    assert "given it before" in answer(river, second.number)[1]
+    assert "already given" in answer(river, second.number)[1]
     for memory, reason in (
         (cold, "cold"), (archived, "archived then"), (expired, "had expired"), (other, "user=ben"), (later, "later"),
     ):  # fmt: skip
