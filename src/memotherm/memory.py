@@ -367,11 +367,11 @@ class Memotherm(Correction):
             since: Only memories created at or after this: a datetime, an ISO date or time, or "7d" (ago).
             until: Only memories created before this.
             where: Only memories whose metadata matches, such as {"status": "open", "votes": {"$gte": 3}}, {"tier": 0}.
-            retention: active, archived, deleted, proposed or any. What is not active is in no index: it takes longer.
+            retention: active, archived, deleted, proposed or any. Only active memories are indexed: others take longer.
             prefix: Only memories whose key begins with this, such as "notes/".
             sources: Only memories from one of these sources, such as "hook".
             mentions: Only memories that mention one of these names or identifiers as a whole, in any spelling.
-            true_at: Only what held at this moment; without it, also what no longer holds. `as_of` is what was known.
+            true_at: Only memories that held at this moment; by default, ended ones, too. `as_of` is what was known.
             scope: Only memories whose own scope has these fields, such as {"environment": "production"}.
             include_narrower: Search this scope and narrower ones, instead of what is visible from it.
         """
@@ -403,7 +403,7 @@ class Memotherm(Correction):
             query: What the agent is about to work on, in words.
             budget: The most tokens of the text; 0 returns an empty context.
             format: markdown, xml, messages (JSON), or index (id, tier, score and title only).
-            include_cold: Whether to search cold as well; None takes the setting.
+            include_cold: Whether to also search cold; None takes the setting.
             track: Log it and keep its receipt; being in a context is no use of a memory.
             as_of: Assemble it from the state of the memories at an earlier moment; it is not counted or logged.
         """
@@ -587,7 +587,7 @@ class Memotherm(Correction):
         return update(self._view, memory_id, content, fields, ttl, expires_at, why, version)
 
     def move(self, memory_id: str, tier: Tier | TierValue, why: str = "") -> Memory:
-        """Move a memory to another tier; a priority is accepted as well, and sets that."""
+        """Move a memory to another tier; a priority is also accepted, and sets that."""
         wanted, priority = placement(tier)
         if wanted is None:
             return self.prioritize(memory_id, Priority.of(priority), why)
@@ -682,7 +682,7 @@ class Memotherm(Correction):
         again.
 
         Args:
-            jobs: Whether to erase the jobs of hooks as well, the captured texts that wait on this machine.
+            jobs: Whether to also erase the jobs of hooks: captured texts that wait on this machine.
         """
         from memotherm.facade.inspection import erase
 

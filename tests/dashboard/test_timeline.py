@@ -51,6 +51,6 @@ def test_a_month_of_long_ago_is_shown_and_an_import_is_undone(open_page: Open, m
     page.get_by_role("button", name=f"Undo all of {BATCH}").click()
     page.get_by_role("dialog").get_by_role("button", name="Undo all").click()
     expect(page.locator(".toast").last).to_contain_text("Undone: 2 memories")
-    expect(page.locator("main")).to_contain_text("Nothing was said then.")
+    expect(page.locator("main")).to_contain_text("Nothing was said in this period.")
     expect(page.get_by_role("region", name="Imports of past sessions")).to_contain_text("0 left")
     assert [memory.id for memory in mem.find(include_narrower=True, contains="crane")] == [kept.id]

@@ -574,6 +574,11 @@ def test_whoever_takes_an_id_takes_its_beginning():
     assert [name for name, kind in ids.items() if not isinstance(kind, MemoryId)] == []
 
 
+def test_the_times_of_events_are_not_said_to_be_those_of_memories(cli: Cli):
+    """An edit of today is an event of today, however old its memory is."""
+    assert "Only memories" not in cli("events", "--help").out
+
+
 def test_help_begins_with_about_ten_everyday_commands(cli: Cli):
     """The other commands stand under their headings."""
     headings = [line[:-1] for line in cli("--help").out.splitlines() if re.match(r"[A-Z][a-z ]+:$", line)]

@@ -36,7 +36,7 @@ _KEPT = {FIX: "solved error"}
 
 
 @click.command("backfill")
-@click.option("--since", metavar="TIME", help="Only what was said since then: an ISO date, or 90d (ago).")
+@click.option("--since", metavar="TIME", help="Only turns since then: an ISO date, or 90d (ago).")
 @click.option("--project", "projects", metavar="PATTERN", multiple=True, help="Only projects or folders that match.")
 @click.option(
     "--exclude", metavar="PATTERN", multiple=True,
@@ -73,7 +73,7 @@ def backfill(
     """Make memories of the sessions that coding agents and chat programs have kept on this machine.
 
     It shows what it found, and asks. The last weeks become warm, everything older cold, nothing hot. A second run
-    stores only what is new. `undo --batch` takes a run back.
+    stores only new turns. `undo --batch` takes a run back.
 
     \b
     memotherm backfill

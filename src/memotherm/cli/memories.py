@@ -93,7 +93,7 @@ def _end(until: str | None, while_: str | None, valid_until: str | None) -> dict
 
 @click.command("recall", cls=TextCommand)
 @operation_options("recall")
-@click.option("--include-cold", is_flag=True, help="Search cold memories as well.")
+@click.option("--include-cold", is_flag=True, help="Also search cold memories.")
 @prints
 @folder_option
 def recall(store: StoreOptions, include_cold: bool, tiers: tuple[str, ...], **options: Any) -> Output:  # noqa: ANN401
@@ -228,7 +228,7 @@ def _narrower_of_page(mem: Memotherm, page: Page, nothing: str, arguments: dict[
 @click.option("--ids", is_flag=True, help="Print only the ids, one per line.")
 @click.option("--count", is_flag=True, help="Print only how many memories match.")
 @click.option("--keys", is_flag=True, help="Print the keys of all visible memories in order, one per line.")
-@click.option("--fused", is_flag=True, help="Only memories that end by a condition, or perhaps do.")
+@click.option("--fused", is_flag=True, help="Only memories that end, or may end, by a condition.")
 @click.option("--depth", type=click.IntRange(min=1), help="With --keys: cut keys behind that many slashes, once each.")
 @prints
 @folder_option

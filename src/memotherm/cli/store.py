@@ -65,7 +65,7 @@ def check(mem: Memotherm, repair: bool) -> Output:
 @click.argument("path", type=click.Path())
 @click.argument("into", type=click.Path())
 @click.option("--purged-in", type=click.Path(), help="The store whose purges are repeated; default: the original.")
-@click.option("--with-purged", is_flag=True, help="Restore what was purged since, too.")
+@click.option("--with-purged", is_flag=True, help="Also restore memories purged since.")
 @prints
 def restore(path: str, into: str, purged_in: str | None, with_purged: bool) -> Output:
     """Create a store from a checkpoint, without what was purged since it was made.

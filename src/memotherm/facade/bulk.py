@@ -133,7 +133,7 @@ class Bulk:
         Args:
             events: The numbers of the events.
             run: Also undo all that was made by the same call, such as every move of a compaction.
-            include_narrower: Undo events of narrower scopes as well.
+            include_narrower: Also undo events of narrower scopes.
             batch: Instead of events: all that a run of `backfill` has stored at and below this scope.
         """
         if bool(events) == bool(batch):

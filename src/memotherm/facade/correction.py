@@ -119,7 +119,7 @@ class Correction:
 
         Args:
             request: Such as "everything about Frank the engineer" or "the old phone number".
-            include_hidden: Whether archived and deleted memories are searched as well.
+            include_hidden: Whether archived and deleted memories are also searched.
             include_narrower: Search everything at and below the scope, instead of what is visible from it.
         """
         from memotherm.recall.selecting import select

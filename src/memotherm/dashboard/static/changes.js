@@ -101,7 +101,7 @@ export const undoRun = (event, onChange) => async () => {
 // Undo events of the ledger in one request; the toast undoes that.
 async function undoEvents(events, onChange = () => {}) {
   const one = events.length === 1;
-  if (!one && !await confirm({ title: `Undo ${number(events.length)} changes?`, action: "Undo all", text: "What was changed again since then is left as it is. You can undo it afterwards." })) return;
+  if (!one && !await confirm({ title: `Undo ${number(events.length)} changes?`, action: "Undo all", text: "Memories changed again since then are left as they are. You can undo it afterwards." })) return;
   try {
     const { memories, skipped } = await undo(events.map((event) => event.seq));
     const undone = events.length - skipped.length;

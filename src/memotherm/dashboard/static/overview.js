@@ -106,7 +106,7 @@ function TiersOverTime({ drawn }) {
 function LastDay({ version, onChange }) {
   const since = useMemo(() => new Date(Date.now() - DAY_MILLISECONDS).toISOString(), [version]);
   const ledger = useLedger({ since }, RECENT);
-  const nothing = ledger.loading ? html`<${Skeleton} />` : html`<${Empty} title="Nothing was changed.">What agents store, move and forget appears here as it happens.</${Empty}>`;
+  const nothing = ledger.loading ? html`<${Skeleton} />` : html`<${Empty} title="Nothing was changed.">Changes by your agents appear here as they happen.</${Empty}>`;
   return html`<section class="card" aria-label="The last 24 hours"><div class="card-head"><h2>The last 24 hours</h2><a href=${hrefOf(["activity"])}>All activity</a></div>
     ${ledger.error ? html`<${ErrorNotice} error=${ledger.error} retry=${() => ledger.read(null)} />` : !ledger.events.length && nothing}
     ${runsByDay(ledger, RECENT).map(([name, runs]) => html`<h3 key=${name}>${name}</h3><ol class="plain">${runs.map((run) => html`<${Run} key=${run.events[0].seq} ...${run} onChange=${onChange} />`)}</ol>`)}</section>`;
@@ -163,7 +163,7 @@ function OverBudget({ scope, hot, limit, onChange }) {
     }
     setBusy(false);
   };
-  return html`<div class="notice row"><p><strong>Hot is over its budget:</strong> ${number(hot.tokens)} of ${tokens(limit)} in ${scopeName(scope)}. Prompts leave out what does not fit.</p>
+  return html`<div class="notice row"><p><strong>Hot is over its budget:</strong> ${number(hot.tokens)} of ${tokens(limit)} in ${scopeName(scope)}. Prompts leave out memories that do not fit.</p>
     <div class="row">${writable && html`<button type="button" disabled=${busy} onClick=${cool}>Cool the least used</button>`}
       <a href=${hrefOf(["memories"], { tier: "hot", order: "largest", ...(formatScope(scope) ? { scope: formatScope(scope) } : {}) })}>Choose</a></div></div>`;
 }
@@ -200,7 +200,7 @@ const REMEDIES = [
   [/embedder is 'none'/, "Searches match words only. Set `embedder` with `memotherm config set embedder local`, then run `memotherm store reembed`."],
   [/vectors?\b.*(missing|wait|no vector)|without (a )?vector/i, "Maintenance makes the missing vectors; `memotherm store reembed` makes them now."],
   [/polic/i, "`memotherm policy show` prints the policy in force, and `memotherm policy lint` checks it."],
-  [/embedder/i, "`memotherm doctor` tells which embedder is used and how to correct it."],
+  [/embedder/i, "`memotherm doctor` shows which embedder is used and how to change it."],
 ];
 
 export const remedyOf = (notice) => (REMEDIES.find(([pattern]) => pattern.test(notice)) || [null, "`memotherm doctor` checks the installation and prints how to correct problems."])[1];
@@ -234,7 +234,7 @@ function FirstSteps({ onStored }) {
   const writable = useWritable();
   return html`<section class="first-steps" aria-labelledby="first-steps">
     <h2 id="first-steps">First steps</h2>
-    <p>There are no memories here yet. What your agents remember will appear on this page as it happens.</p>
+    <p>There are no memories here yet. New memories of your agents appear on this page as they are stored.</p>
     ${writable && html`<${FirstMemory} onStored=${onStored} />`}
     <ol>${COMMANDS.map(([purpose, command]) => html`<li key=${command}>${purpose}: <code>${command}</code></li>`)}</ol>
   </section>`;

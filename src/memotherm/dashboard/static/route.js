@@ -54,7 +54,7 @@ export const SHORTCUTS = [
   ["⌘K or Ctrl K", "Search memories and pages"], ["/", "Search on this page"], ["n", "Add a memory"], ["?", "Show these shortcuts"],
   ["↑ ↓", "Go to another row of a table, or to its memory beside it"], ["Space", "Choose the row"], ["Enter", "Open the memory of the row"], ["e", "Edit the memory of the row, or the open one"],
   ["Delete", "Forget the memory of the row"], ["j k", "Go to another conflict"], ["1 2 b", "Keep its first memory, its second one, or both"],
-  ["Esc", "Close what is open, like a click beside it"],
+  ["Esc", "Close the open panel or dialog, like a click outside it"],
 ];
 
 // Whether a key belongs to the browser, to a field that the reader types into, or to an open dialog.

@@ -35,6 +35,6 @@ export function Activity() {
     ${days.map(([name, runs]) => html`<section key=${name} aria-label=${name}><h2 class="day">${name}</h2>
       <ol class="plain">${runs.map((run) => html`<${Run} key=${run.events[0].seq} ...${run} onChange=${reload} />`)}</ol></section>`)}
     ${ledger.loading && !days.length && html`<${Skeleton} rows=${8} />`}
-    ${!ledger.loading && !days.length && !ledger.error && html`<${Empty} title="Nothing was changed here.">${FILTERS.some((name) => params.get(name)) ? html`<a href=${hrefOf(["activity"])}>Show everything</a>.` : "What agents and you store, edit, move and forget appears here."}</${Empty}>`}
+    ${!ledger.loading && !days.length && !ledger.error && html`<${Empty} title="Nothing was changed here.">${FILTERS.some((name) => params.get(name)) ? html`<a href=${hrefOf(["activity"])}>Show everything</a>.` : "Changes by you and your agents appear here."}</${Empty}>`}
     ${ledger.cursor && html`<div class="buttons"><button type="button" disabled=${ledger.loading} onClick=${() => ledger.read(ledger.cursor)}>Show older</button></div>`}`;
 }

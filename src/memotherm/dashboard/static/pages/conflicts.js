@@ -100,5 +100,5 @@ export function Conflicts() {
   return html`<${Loaded} state=${state} rows=${6}>${() => html`
     ${conflicts.length > 0 && html`<p class="hint" role="status">${state.value.more ? "More than " : ""}${count(all.length, "conflict")}. "Keep this" archives the other memory; "Both hold" verifies both, and they are no longer listed. <span class="keys">Keys: <kbd>j</kbd> <kbd>k</kbd> next and previous.</span> <${Exports} name="conflicts" rows=${state.value.more ? async () => (await load(MOST)).listed : all} /></p>`}
     <div class="grid conflicts">${conflicts.map((conflict, index) => html`<${Conflict} key=${conflict.key} conflict=${conflict} current=${index === at} busy=${busy} onDecide=${(key) => decide(conflict, key)} />`)}</div><${Pager} count=${all.length} first=${first} more=${state.value.more} />
-    ${!conflicts.length && html`<${Empty} title="No memories disagree.">A conflict is two memories that say something else about the same thing, such as two ports of one server, of which none has replaced the other.</${Empty}>`}`}</${Loaded}>`;
+    ${!conflicts.length && html`<${Empty} title="No memories disagree.">Two memories conflict if they say different things about the same subject, such as two ports of one server, and neither has replaced the other.</${Empty}>`}`}</${Loaded}>`;
 }

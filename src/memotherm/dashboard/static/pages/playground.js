@@ -224,7 +224,7 @@ export function Playground() {
         <section aria-label="Context"><h2>Context</h2>${two && html`<${ContextDifference} first=${context} second=${otherContext} />`}
           ${two ? html`<details open><summary>A</summary><${ContextResult} state=${context} setting=${one} /></details><details open><summary>B</summary><${ContextResult} state=${otherContext} setting=${other} of=" (second setting)" /></details>`
             : html`<${ContextResult} state=${context} setting=${one} />`}</section>`
-        : html`<${Empty} title="Type a question.">You see what is found, with the parts of each score, and what a model would read.</${Empty}>`}
+        : html`<${Empty} title="Type a question.">You see the hits, with the parts of their scores, and the text that a model would read.</${Empty}>`}
     </div>
     ${query && !two && html`<${SaveCase} query=${query} expected=${[...expected]} />`}`;
 }

@@ -22,7 +22,7 @@ const Row = ({ activity }) => html`<li class="event"><time datetime=${activity.f
   <div class="what"><div class="line">${activity.title}</div><span class="hint">${[memories(activity.memories), activity.files.slice(0, MOST_FILES).join(", "), activity.files.length > MOST_FILES ? `and ${count(activity.files.length - MOST_FILES, "file")} more` : ""].filter(Boolean).join(" · ")}</span></div></li>`;
 
 async function undoBatch(batch, onChange) {
-  if (!await confirm({ title: `Undo the import of ${memories(batch.stored)}?`, action: "Undo all", text: "Its memories are deleted, and what they superseded holds again. What was changed since then is left as it is." })) return;
+  if (!await confirm({ title: `Undo the import of ${memories(batch.stored)}?`, action: "Undo all", text: "Its memories are deleted, and memories that they superseded hold again. Memories changed since then are left as they are." })) return;
   try {
     const { memories: undone, skipped } = await post("/events:undo", { batch: batch.name }, { scope: {} });
     toast(`Undone: ${memories(undone.length)} of past sessions${skipped.length ? `; ${number(skipped.length)} changes could not be undone: ${skipped[0].why}` : ""}`, { error: !undone.length });
@@ -49,7 +49,7 @@ export function Timeline() {
   useEvents(state.reload);
   return html`<div class="filters"><${TextFilter} name="since" label="From" type="date" /><${TextFilter} name="until" label="Before" type="date" />${state.value && html`<${Exports} name="timeline" rows=${state.value.activities} />`}</div>
     <${Loaded} state=${state} rows=${8}>${({ activities, batches }) => html`
-      ${activities.length === 0 && html`<${Empty} title="Nothing was said then."><code>memotherm backfill</code> makes memories of past sessions.</${Empty}>`}
+      ${activities.length === 0 && html`<${Empty} title="Nothing was said in this period."><code>memotherm backfill</code> makes memories of past sessions.</${Empty}>`}
       ${byDay(activities).map(([name, projects]) => html`<section key=${name} aria-label=${name}><h2 class="day"><time datetime=${name} title=${day(`${name}T12:00`)}>${dayName(`${name}T12:00`)}</time></h2>
         ${projects.map(([project, found]) => html`<h3 key=${project}>${project || "no project"}</h3><ol class="plain">${found.map((activity) => html`<${Row} key=${activity.session} activity=${activity} />`)}</ol>`)}</section>`)}
       ${batches.length > 0 && html`<${Batches} batches=${batches} onChange=${state.reload} />`}`}</${Loaded}>`;
