@@ -88,6 +88,14 @@ def test_a_bare_value_is_stored_with_the_question_that_it_answers(mem: Memotherm
     assert [hit.memory.id for hit in mem.recall("how long do we keep logs?")][:2] == [new, old]
 
 
+def test_a_value_with_its_reason_is_stored_with_the_question_too(mem: Memotherm, clock: FakeClock) -> None:
+    """Also if it replaces a part of a memory that was not asked about."""
+    say(mem, clock, "the shop runs on a server in Nuremberg, payments with Stripe, node 20")
+    say(mem, clock, "which version of node is in production?\nNode 20 is in production.")
+    new = say(mem, clock, "no, 22 since the migration")
+    assert mem.get(new).content == "which version of node is in production?\nno, 22 since the migration"
+
+
 def test_a_part_is_behind_its_successor_only_if_it_is_asked_for(mem: Memotherm, clock: FakeClock) -> None:
     """What else a memory says still holds."""
     old = say(mem, clock, "api gateway is Traefik, background jobs go through Celery, errors land in Sentry")

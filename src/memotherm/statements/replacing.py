@@ -108,9 +108,9 @@ class Turn:
 
     @functools.cached_property
     def is_bare(self) -> bool:
-        """Whether it begins with the words of a correction, and then names nothing but a value: "no, 14"."""
+        """Whether it begins with the words of a correction, and then names little but a value: "no, 14"."""
         first = sentences(self.text)[0].strip()
-        return retracts(first) and bool(self._stated) and not values_of(first).words
+        return retracts(first) and bool(self._stated) and len(values_of(first).words) < _LEAST_WORDS
 
     @functools.cached_property
     def needs_context(self) -> bool:
