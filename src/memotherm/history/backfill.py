@@ -251,14 +251,14 @@ class Backfill:
 
     def _left_unread(self) -> list[Memory]:
         """Return the turns of the run that was killed whose transcripts are gone, so that nobody can read them."""
-        turns = self._all(kind=UNREAD_TURN) if self._complete else ()
+        turns = self._all(UNREAD_TURN) if self._complete else ()
         return [turn for turn in turns if turn.metadata.get("session") not in self._sessions]
 
-    def _all(self, **wanted: str) -> Iterator[Memory]:
+    def _all(self, kind: str | None = None) -> Iterator[Memory]:
         """Yield the memories of past sessions, in all scopes."""
         cursor: str | None = ""
         while cursor is not None:
-            page = self._mem.find(include_narrower=True, limit=LARGEST_PAGE, cursor=cursor or None, **wanted)
+            page = self._mem.find(include_narrower=True, limit=LARGEST_PAGE, cursor=cursor or None, kind=kind)
             yield from (memory for memory in page if memory.scope.agent == HISTORY)
             cursor = page.cursor
 

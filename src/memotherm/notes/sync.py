@@ -22,9 +22,10 @@ from memotherm.notes.files import FileContent, FileListing, Layout, ListedFile, 
 from memotherm.notes.index import NoteWriter, chunk_digest
 from memotherm.notes.placement import is_transcript, local_day, note_placement
 from memotherm.notes.values import Skipped, Sync
-from memotherm.remember.forgotten import FORGOTTEN, forgotten_names, without_forgotten
+from memotherm.remember.forgotten import forgotten_names, without_forgotten
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
+from memotherm.storage.tombstones import FORGOTTEN
 from memotherm.storage.values import Cause, NoteRow, RootRow
 from memotherm.text.chunks import Chunk, ChunkSize, chunks
 from memotherm.text.markdown import decode
