@@ -16,7 +16,7 @@ import memotherm
 from memotherm import KeptReceipt, Memotherm
 from memotherm.testing import FakeClock, HashEmbedder
 from tests import team
-from tests.dashboard.conftest import Open
+from tests.dashboard.conftest import Open, overflow
 
 PAYMENTS = {"project": "payments-api", "user": "ana"}
 
@@ -227,6 +227,16 @@ def test_escape_or_a_click_beside_it_closes_what_opens_below_a_button(open_page:
     expect(page.get_by_role("link", name="Review", exact=True)).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("link", name="Review", exact=True)).to_be_hidden()
+
+
+def test_what_opens_below_a_button_fits_a_phone(open_page: Open) -> None:
+    """The filters and the saved views, whose buttons stand at the right of the screen."""
+    page = open_page("/memories", viewport={"width": 390, "height": 844})
+    for name in ("Filter and sort", "Views"):
+        page.locator("summary", has_text=name).click()
+        expect(page.locator("details[open]")).to_have_count(1)
+        assert overflow(page) <= 0, name
+        page.keyboard.press("Escape")
 
 
 def test_the_actions_stay_under_a_long_text(open_page: Open, mem: Memotherm) -> None:
