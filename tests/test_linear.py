@@ -31,7 +31,7 @@ from memotherm.history.sources.codex_calls import command_of, has_failed
 from memotherm.hooks.calls import tool_call
 from memotherm.hooks.events import parse_event, truncated
 from memotherm.hooks.tools import relative
-from memotherm.hooks.turns import contents_of
+from memotherm.hooks.turns import contents_of, turn_of
 from memotherm.model import Memory, Recall
 from memotherm.notes.files import transcript
 from memotherm.notes.flush import Flush
@@ -43,8 +43,9 @@ from memotherm.statements.acts import Act, likely
 from memotherm.statements.endings import ended, taken_back
 from memotherm.statements.replacing import Turn, concerns
 from memotherm.storage.candidates import WordIds
+from memotherm.storage.tombstones import Passage, with_marks
 from memotherm.text.claims import sentence_of, statement_of
-from memotherm.text.content import require_text
+from memotherm.text.content import require_text, require_texts
 from memotherm.text.mentions import tokens
 from memotherm.text.redaction import Redactor
 from memotherm.text.tokens import counter
@@ -53,7 +54,7 @@ from memotherm.text.triggers import names_call_vaguely, reason_for_call
 from tests.hostile import HOSTILE
 
 _PACKAGES = (
-    "text", "statements", "remember", "hooks", "storage.candidates", "storage.tombstones", "recall", "context", "notes",
+    "text", "statements", "remember", "facade.capture", "hooks", "storage.candidates", "storage.tombstones", "recall", "context", "notes",
     "tiers", "history.values", "history.reader", "history.listing", "history.sources",
 )  # fmt: skip
 _TODAY, _NOW = date(2026, 3, 4), datetime(2026, 3, 4, tzinfo=UTC)
@@ -125,6 +126,7 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     ],
     "text.triggers.names_call_vaguely": lambda text: names_call_vaguely(ToolCall("Bash", (), text), "fact", text),
     "hooks.tools.relative": lambda text: relative(text[:4096], "/tmp"),
+    "hooks.turns.turn_of": lambda text: turn_of(text, text, text, "bytes"),
     "hooks.turns.contents_of": lambda text: [
         contents_of(text, text, "bytes"), contents_of("Which port is it?", text, "bytes")
     ],
@@ -151,13 +153,19 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "recall.selecting.select": _selected,
     "facade.capture.prepared": lambda text: prepared(text, {"a": text}, None, Settings()),
     "remember.draft.draft_of": lambda text: draft_of({"content": text}),
+    "storage.tombstones.with_marks": lambda text: with_marks(
+        text, [Passage(start, start + 5, _NOW) for start in range(0, len(text) - 5, 20)]
+    ),
     "text.content.require_text": lambda text: require_text(text, "content", 1_000_000),
+    "text.content.require_texts": lambda text: require_texts([text], "mentions", "a name", 1_000_000),
     "text.redaction.Redactor.redact_values": lambda text: Redactor().redact_values({"a": [text]}),
 }  # fmt: skip
 #: Functions and classes that take a text and are not called here, with the reason.
 _EXEMPT: Mapping[str, str] = {
     "history.reader.Session": "keeps the records of calls: actions, error_lines",
     "history.listing.files": "takes patterns of ours",
+    "text.content.require_limit": "takes a number",
+    "text.content.listed": "reads no text",
     "remember.conflicts.conflicts_in": "takes ids; compares sentences of stored memories: statement_of",
     "history.listing.children": "takes a suffix of ours",
     "storage.candidates.Candidates.have": "compares words of a query with columns of numbers",
@@ -189,6 +197,7 @@ _EXEMPT: Mapping[str, str] = {
     "recall.selecting.mentioned": "needs a store: select",
     "recall.selecting.with_aliases": "needs a store: select",
     "facade.capture.repeated": "needs a store: capture",
+    "facade.capture.apply_reports": "needs a memory: ended, taken_back",
     "remember.changes": "needs a store: update and amend",
     "remember.conflicts.supersede": "takes ids",
     "remember.superseding.mark_doubtful": "needs a store: capture",

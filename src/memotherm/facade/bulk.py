@@ -9,7 +9,8 @@ from functools import partial
 from typing import Unpack
 
 from memotherm.errors import InvalidInput, MemothermError, NotFound, StaleWrite
-from memotherm.facade.view import ANY_RETENTION, View
+from memotherm.facade.queries import ANY_RETENTION
+from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier
 from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros

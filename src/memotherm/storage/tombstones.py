@@ -78,7 +78,7 @@ def with_marks(text: str, passages: Sequence[Passage]) -> str:
         between = text[position : passage.start]
         if not parts or any(map(str.isalnum, between)):
             parts += [between, FORGOTTEN]
-        position = passage.end
+        position = max(position, passage.end)
         while position < len(text) and text[position] in _STOPS:
             position += 1
     rest = text[position:]
