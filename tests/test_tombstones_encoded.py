@@ -31,6 +31,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "one entity": lambda text: text.replace("0", "&#48;", 1).replace("n", "&#110;", 1),
     "named entities": lambda text: text.replace("&", "&amp;").replace("'", "&apos;").replace("-", "&hyphen;"),
     "entities of entities": lambda text: "".join(f"&amp;#{ord(each)};" for each in text),
+    "a mail": lambda text: text.replace("0", "=30").replace(" ", "=20").replace("-", "=2D"),
     "percent": lambda text: "".join(f"%{ord(each):02x}" for each in text),
     "a URL": lambda text: f"https://example.org/?q={quote(text)}",
     "percent twice": lambda text: quote(quote(text.replace("0", "%30"))),

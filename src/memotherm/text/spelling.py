@@ -184,11 +184,11 @@ _NUMERALS = "0-9" + "".join(map(chr, KANJI_DIGITS))
 #: A text may have been encoded more than once, such as `&amp;#52;`.
 _MOST_ROUNDS = 3
 #: Most texts have none of these.
-_ANY = lazy_pattern(rf"[&%\\<\[*~`{_UNITS}]|__")
+_ANY = lazy_pattern(rf"[&%=\\<\[*~`{_UNITS}]|__")
 #: What is looked at from each place has a limited length.
 _ENCODED = lazy_pattern(
     r"(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});?)"
-    r"|(?P<bytes>(?:%[0-9a-fA-F]{2})+)"
+    r"|(?P<bytes>(?:%[0-9a-fA-F]{2})+|(?:=[0-9A-F]{2})+)"
     r"|(?P<utf_16>(?:\\u[0-9a-fA-F]{4})+)"
     r"|\\(?:u\{|U00|x)(?P<code>(?<=\{)[0-9a-fA-F]{1,6}(?=\})|(?<=U00)[0-9a-fA-F]{6}|(?<=x)[0-9a-fA-F]{2})\}?"
     r"|(?P<white>\\[nrt](?=\w))"
@@ -250,7 +250,7 @@ def _read(match: re.Match[str]) -> str:
         case "entity":
             return unescape(written)
         case "bytes":
-            return unquote(written)
+            return unquote(written.replace("=", "%"))
         case "utf_16":
             return bytes.fromhex(written.replace("\\u", "")).decode("utf-16-be", "replace")
         case "code":
