@@ -8,6 +8,7 @@ import re
 import sqlite3
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -107,12 +108,13 @@ def chunks_have_400_tokens_and_overlap(python: Python) -> None:
 class _Service(BaseHTTPRequestHandler):
     """The embedding services of OpenAI and Gemini, as far as they are asked here."""
 
-    asked: ClassVar[list[tuple[str, str]]] = []
+    #: By the port of each server: the stores are audited at the same time.
+    asked: ClassVar[defaultdict[int, list[tuple[str, str]]]] = defaultdict(list)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         requests = body.get("requests", [body])
-        self.asked.append((self.path, requests[0]["model"]))
+        self.asked[self.server.server_address[1]].append((self.path, requests[0]["model"]))
         if "requests" in body:
             answer: object = {"embeddings": [{"values": [1.0] + [0.0] * 3071} for _ in requests]}
         else:
@@ -133,7 +135,6 @@ class _Service(BaseHTTPRequestHandler):
 def three_embedders_can_be_chosen(cli: Cli, python: Python) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Service)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    _Service.asked.clear()
     try:
         for name in ("openai", "gemini", "local"):
             chosen = name if name == "local" else f"{name}?base_url=http://127.0.0.1:{server.server_port}"
@@ -145,7 +146,7 @@ def three_embedders_can_be_chosen(cli: Cli, python: Python) -> None:
     finally:
         server.shutdown()
         server.server_close()
-    assert list(dict.fromkeys(_Service.asked)) == [
+    assert list(dict.fromkeys(_Service.asked.pop(server.server_port))) == [
         ("/embeddings", "text-embedding-3-small"),
         ("/models/gemini-embedding-001:batchEmbedContents", "models/gemini-embedding-001"),
     ]
