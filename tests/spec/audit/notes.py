@@ -14,7 +14,7 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +114,7 @@ class _Service(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         requests = body.get("requests", [body])
-        self.asked[self.server.server_address[1]].append((self.path, requests[0]["model"]))
+        self.asked[cast(ThreadingHTTPServer, self.server).server_port].append((self.path, requests[0]["model"]))
         if "requests" in body:
             answer: object = {"embeddings": [{"values": [1.0] + [0.0] * 3071} for _ in requests]}
         else:
