@@ -54,8 +54,8 @@ from memotherm.text.triggers import names_call_vaguely, reason_for_call
 from tests.hostile import HOSTILE
 
 _PACKAGES = (
-    "text", "statements", "remember", "facade.capture", "hooks", "storage.candidates", "storage.tombstones", "recall", "context", "notes",
-    "tiers", "history.values", "history.reader", "history.listing", "history.sources",
+    "text", "statements", "remember", "facade.capture", "hooks", "storage.candidates", "storage.tombstones", "recall",
+    "context", "notes", "tiers", "history.values", "history.reader", "history.listing", "history.sources",
 )  # fmt: skip
 _TODAY, _NOW = date(2026, 3, 4), datetime(2026, 3, 4, tzinfo=UTC)
 

@@ -114,7 +114,7 @@ class _Service(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         requests = body.get("requests", [body])
-        self.asked[cast(ThreadingHTTPServer, self.server).server_port].append((self.path, requests[0]["model"]))
+        self.asked[cast("ThreadingHTTPServer", self.server).server_port].append((self.path, requests[0]["model"]))
         if "requests" in body:
             answer: object = {"embeddings": [{"values": [1.0] + [0.0] * 3071} for _ in requests]}
         else:
