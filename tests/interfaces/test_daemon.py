@@ -314,7 +314,7 @@ def test_a_folder_that_others_can_open_is_not_used(running: Installation):
 
 
 @pytest.mark.slow
-def test_doctor_says_whether_the_daemon_runs(running: Installation, tmp_path: Path):
+def test_doctor_says_whether_the_daemon_runs(running: Installation, tmp_path_factory: pytest.TempPathFactory):
     """A stopped one is a note; one that cannot run is a warning with the remedy."""
 
     def daemon(installation: Installation, **more: str) -> dict[str, str]:
@@ -323,18 +323,19 @@ def test_doctor_says_whether_the_daemon_runs(running: Installation, tmp_path: Pa
 
     assert daemon(running)["detail"] == f"running as process {running.process()}"
     assert daemon(running, MEMOTHERM_DAEMON="off")["detail"] == "not used: it is switched off"
-    stopped = Installation(tmp_path / "home")
+    stopped = Installation(tmp_path_factory.mktemp("daemon") / "home")
     assert daemon(stopped)["remedy"] == "memotherm agent daemon start"
     (stopped.home / "daemon").mkdir(mode=0o755)
     assert (daemon(stopped)["state"], daemon(stopped)["remedy"]) == ("warning", f"chmod 700 {stopped.home}/daemon")
 
 
 @pytest.mark.slow
-def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path):
+def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path_factory: pytest.TempPathFactory):
     """The command that finds another version runs in its own process."""
-    installation = Installation(tmp_path / "home")
-    (tmp_path / "sitecustomize.py").touch()
-    installation.variables["PYTHONPATH"] += f":{tmp_path}"
+    folder = tmp_path_factory.mktemp("daemon")
+    installation = Installation(folder / "home")
+    (folder / "sitecustomize.py").touch()
+    installation.variables["PYTHONPATH"] += f":{folder}"
     soon = "from memotherm.cli import agent; agent.IDLE_SECONDS = 0.6; agent.agent(['daemon', 'run'])"
     assert python(soon, env=installation.variables).returncode == 0
 
@@ -345,7 +346,7 @@ def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path
                 assert daemon.poll() is None
             while not (waiting := forks(daemon.pid)):
                 assert daemon.poll() is None
-            os.utime(tmp_path / "sitecustomize.py", (1, 1))
+            os.utime(folder / "sitecustomize.py", (1, 1))
             done = installation.run("remember", FACT)
 
             assert done.returncode == 0
@@ -356,9 +357,9 @@ def test_a_daemon_ends_when_it_is_idle_or_its_package_has_changed(tmp_path: Path
             daemon.kill()
 
 
-def test_a_daemon_ends_when_its_folder_is_deleted(tmp_path: Path):
+def test_a_daemon_ends_when_its_folder_is_deleted(tmp_path_factory: pytest.TempPathFactory):
     """Not half an hour later: nobody can reach it."""
-    installation = Installation(tmp_path / "home")
+    installation = Installation(tmp_path_factory.mktemp("daemon") / "home")
     soon = (
         "from memotherm.daemon import process; process._LOOK_SECONDS = 0.1; "
         "from memotherm.cli import agent; agent.agent(['daemon', 'run'])"
@@ -388,9 +389,9 @@ with socket.socket(socket.AF_UNIX) as listener:
 """
 
 
-def test_a_signal_reaches_the_process_that_the_kernel_names(tmp_path: Path):
+def test_a_signal_reaches_the_process_that_the_kernel_names(tmp_path_factory: pytest.TempPathFactory):
     """A fork does not tell its number, which would mean another process in another namespace."""
-    installation = Installation(tmp_path / "home")
+    installation = Installation(tmp_path_factory.mktemp("daemon") / "home")
     with subprocess.Popen(
         [sys.executable, "-c", _FORK], stdout=subprocess.PIPE, text=True, env=installation.variables
     ) as fork:

@@ -86,7 +86,7 @@ def stored(**values: object) -> Fault:
 
 def searching(**values: object) -> Fault:
     """Search with other tiers, kinds or sources than a caller asked for."""
-    return calling("memotherm.facade.view:View.question", **values)
+    return calling("memotherm.facade.queries:Queries.question", **values)
 
 
 def without(tier: Tier) -> Callable[[Any], list[Tier]]:

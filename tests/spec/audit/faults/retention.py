@@ -88,7 +88,7 @@ FAULTS: Mapping[str, Fault] = {
         "memotherm.model.memory:_Axis.of": _any_word,
     },
     "M02": settings(default_tier="warm"),
-    "M03": calling("memotherm.facade.view:View._search", tags=None),
+    "M03": calling("memotherm.facade.queries:Queries._search", tags=None),
     "M04": instead("memotherm.facade.view:View.recall", _filtered_afterwards),
     "M05": settings(ttl_warm_days=0),
     "M06": calling("memotherm.remember.draft:first_tier", lifetime=lambda lifetime: lifetime or timedelta(hours=1)),
