@@ -3,7 +3,7 @@
 Three things are fitted and printed as they stand in the source, the first two on evaluation sets, the last on the
 scripted weeks of work:
 
-    embed/protocol.py       the map from cosine to relevance, from the cosines of questions and texts
+    embed/calibration.py    the map from cosine to relevance, from the cosines of questions and texts
     recall/evidence.py      the weights of confidence, from questions and from prompts that no memory answers
     context/selection.py    which hits are injected, from the prompts of the weeks
 
@@ -32,8 +32,8 @@ from bench.quality import SetClock, latest, remember_documents, view_of
 from bench.silence import TEN_FACTS, beginnings
 from memotherm import embed
 from memotherm.embed import Embedder
+from memotherm.embed.calibration import RARE, USUAL, Calibration
 from memotherm.embed.local import LocalEmbedder
-from memotherm.embed.protocol import RARE, USUAL, Calibration
 from memotherm.opening import open as open_memory
 from memotherm.recall import evidence
 from memotherm.recall.evidence import Signs
@@ -215,7 +215,7 @@ def main(words: Sequence[str] | None = None) -> None:
     embedder = cached(model, Path(vectors) if vectors else None)
     conversations = [data for data in sets if data.documents[0].kind == "message"] or sets
     calibration = fitted_calibration(_pooled([cosines_of(data, embedder) for data in conversations]))
-    print("embed/protocol.py:", *calibration.points, sep="\n    ")
+    print("embed/calibration.py:", *calibration.points, sep="\n    ")
     embedder.calibration = calibration  # type: ignore[attr-defined]  # searches use it instead of the shipped one
     prompts = load_prompts(arguments.data)
     parts = [part for whole in (TEN_FACTS, *sets) for part in (*beginnings(whole), whole)]

@@ -16,7 +16,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.embed.protocol import Calibration
+from memotherm.embed.calibration import Calibration
 
 __all__ = ["DIMENSIONS", "BenchDraft", "SyntheticEmbedder", "drafts", "queries", "texts"]
 

@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 import memotherm
 from memotherm import Memotherm
 from memotherm.cli.app import run
-from memotherm.embed import Calibration
+from memotherm.embed.calibration import Calibration
 from memotherm.mcp.server import build
 from memotherm.recall.evidence import Signs, confidence
 from memotherm.rest.app import application

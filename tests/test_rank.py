@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memotherm import Priority, Settings, Tier
-from memotherm.embed.protocol import Calibration
+from memotherm.embed.calibration import Calibration
 from memotherm.model import Why
 from memotherm.recall.evidence import TermMatrix, coverage
 from memotherm.recall.rank import limit_scores, newer_first, rank, relevant

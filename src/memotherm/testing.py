@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memotherm.embed import Embedder, embed_query, split
-from memotherm.embed.protocol import Calibration, Reranker
+from memotherm.embed.calibration import Calibration
+from memotherm.embed.protocol import Reranker
 from memotherm.model import Memory, Move, Priority, Retention, Tier
 from memotherm.settings import Settings
 from memotherm.text.words import words

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memotherm.embed.protocol import BUNDLED_CALIBRATION, DEFAULT, Calibration, estimate
+from memotherm.embed.calibration import BUNDLED_CALIBRATION, DEFAULT, Calibration, estimate
 from memotherm.errors import InvalidInput
 
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 import memotherm
+from memotherm.embed.calibration import BUNDLED_CALIBRATION
 from memotherm.embed.local import BUNDLED, LocalEmbedder
-from memotherm.embed.protocol import BUNDLED_CALIBRATION
 
 ENGLISH = [
     "Anna lives in Moscow with two cats.",

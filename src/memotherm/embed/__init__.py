@@ -14,17 +14,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from memotherm.embed.calibration import Calibration
 from memotherm.embed.http import host_of, redact_url
-from memotherm.embed.protocol import (
-    Calibration,
-    Embedder,
-    checked,
-    close,
-    embed_query,
-    query_weight,
-    split,
-    word_similarity,
-)
+from memotherm.embed.protocol import Embedder, checked, close, embed_query, query_weight, split, word_similarity
 from memotherm.errors import InvalidInput
 from memotherm.model import entry_points
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from memotherm.embed import windows
+from memotherm.embed.calibration import BUNDLED_CALIBRATION, Calibration
 from memotherm.embed.multilingual import UNKNOWN, LanguageMixer, StaticVectors
-from memotherm.embed.protocol import BUNDLED_CALIBRATION, Calibration
 from memotherm.embed.wordpiece import WordPiece, atoms
 from memotherm.errors import EmbedderError, PluginUnavailable
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.embed.protocol import Calibration
+from memotherm.embed.calibration import Calibration
 from memotherm.errors import EmbedderError
 from memotherm.recall.values import DEFAULT_WEIGHTS, Evidence, RankingWeights, State, column_of
 from memotherm.storage.candidates import Candidates

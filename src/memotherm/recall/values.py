@@ -11,7 +11,8 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from memotherm.embed.protocol import Calibration, ScoreTexts
+from memotherm.embed.calibration import Calibration
+from memotherm.embed.protocol import ScoreTexts
 from memotherm.model import Priority, Tier, Why
 from memotherm.settings import Settings
 from memotherm.storage.candidates import Candidates

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.embed.protocol import DEFAULT, Calibration, estimate
+from memotherm.embed.calibration import DEFAULT, Calibration, estimate
 from memotherm.errors import DimensionMismatch, EmbedderRefused, MemothermError, StoreError
 from memotherm.model.actions import Action
 from memotherm.storage.base import OwnProcess

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memotherm import embed
 from memotherm.embed import Embedder
-from memotherm.embed.protocol import Calibration
+from memotherm.embed.calibration import Calibration
 from memotherm.errors import EmbedderError, EmbedderRefused
 from memotherm.storage.store import Store
 from memotherm.storage.values import Identity
