@@ -139,11 +139,28 @@ class Watched:
             self.problems.append(f"foreign request: {request.url}")
 
 
+Scratch = Callable[..., Memotherm]
+
+
+@pytest.fixture
+def scratch(mem: Memotherm) -> Iterator[Scratch]:
+    """Give scopes that are erased when the pages of the test are closed: an open page would ask for what is gone."""
+    views: list[Memotherm] = []
+
+    def scoped(**names: str) -> Memotherm:
+        views.append(mem.scoped(**names))
+        return views[-1]
+
+    yield scoped
+    for view in views:
+        view.by("person").erase()
+
+
 Open = Callable[..., Page]
 
 
 @pytest.fixture
-def open_page(browser: Browser, address: str) -> Iterator[Open]:
+def open_page(browser: Browser, address: str, scratch: Scratch) -> Iterator[Open]:
     """Open pages, each in a browser context of its own; a foreign request, error or warning fails the test."""
     contexts: list[Any] = []
     watched: list[Watched] = []

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, expect
 
 from memotherm import Memotherm
 from memotherm.hooks import log as hook_log
-from tests.dashboard.conftest import Open, overflow, served, violations_in_both_schemes
+from tests.dashboard.conftest import Open, Scratch, overflow, served, violations_in_both_schemes
 
 
 @pytest.fixture
@@ -64,11 +64,11 @@ def test_a_conflict_is_shown_decided_and_taken_back(address_of_a_person: str, op
 
 
 def test_the_first_page_says_whether_anything_is_wrong(
-    open_page: Open, mem: Memotherm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, scratch: Scratch, mem: Memotherm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Conflicts, proposals, jobs of hooks, missed deadlines and an old backup; "All well" when there is none."""
     monkeypatch.setenv("MEMOTHERM_HOME", str(tmp_path))
-    calm = mem.scoped(project="calm")
+    calm = scratch(project="calm")
     calm.remember("The heron stands in the reeds")
     mem.checkpoint(tmp_path / "backup.db")
     area = open_page("/?scope=project%3Dcalm").get_by_role("region", name="Is anything wrong?")
@@ -80,12 +80,11 @@ def test_the_first_page_says_whether_anything_is_wrong(
     expect(area).to_contain_text("1 conflict:")
     expect(area).to_contain_text("1 recall missed its deadline")
     expect(area).not_to_contain_text("All well")
-    calm.erase()
 
 
-def test_what_changes_while_the_stream_of_events_is_opened_is_shown(open_page: Open, mem: Memotherm) -> None:
+def test_what_changes_while_the_stream_of_events_is_opened_is_shown(open_page: Open, scratch: Scratch) -> None:
     """The page was loaded before the change, and the server sends the events from after it."""
-    view = mem.scoped(project="between")
+    view = scratch(project="between")
     view.remember("The ferry leaves at 8")
     page = open_page("/health")
     opened: list[Route] = []
@@ -102,7 +101,6 @@ def test_what_changes_while_the_stream_of_events_is_opened_is_shown(open_page: O
     for route in opened:
         route.continue_()
     expect(area).to_contain_text("1 conflict:")
-    view.erase()
 
 
 def test_one_key_decides_a_conflict(open_page: Open, mem: Memotherm) -> None:

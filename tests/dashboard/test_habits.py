@@ -16,7 +16,7 @@ import memotherm
 from memotherm import KeptReceipt, Memotherm
 from memotherm.testing import FakeClock, HashEmbedder
 from tests import team
-from tests.dashboard.conftest import Open, overflow
+from tests.dashboard.conftest import Open, Scratch, overflow
 
 PAYMENTS = {"project": "payments-api", "user": "ana"}
 
@@ -60,9 +60,9 @@ def test_scopes_and_sessions_have_names_and_dates_are_relative(open_page: Open, 
     expect(page.get_by_role("region", name="Today")).to_contain_text(f"Proposed {waiting} memories")
 
 
-def test_a_title_is_the_first_line_with_all_its_letters(open_page: Open, mem: Memotherm) -> None:
+def test_a_title_is_the_first_line_with_all_its_letters(open_page: Open, scratch: Scratch) -> None:
     """Backticks and underscores stay, and dots tell that there is more."""
-    view = mem.scoped(project="titles")
+    view = scratch(project="titles")
     view.remember("Call `make_all` in __init__.py\nand nothing else", priority="pinned")
     view.context("make_all", budget=400)
     page = open_page("/prompts?scope=project%3Dtitles")
@@ -70,7 +70,6 @@ def test_a_title_is_the_first_line_with_all_its_letters(open_page: Open, mem: Me
     expect(listed.get_by_role("link").last).to_have_text("Call `make_all` in __init__.py…")
     page.goto(f"{page.url.split('#')[0]}#/memories?scope=project%3Dtitles")
     expect(page.locator("td.content-cell a")).to_have_text("Call `make_all` in __init__.py…")
-    view.erase()
 
 
 def test_what_is_shown_of_prompts_is_named_as_it_is(open_page: Open, mem: Memotherm) -> None:
@@ -143,9 +142,9 @@ def test_the_dates_below_charts_are_those_of_the_reader(open_page: Open, locale:
         assert one["x"] + one["width"] / 2 < other["x"] - other["width"] / 2
 
 
-def test_long_names_and_words_stay_inside_their_cards(open_page: Open, mem: Memotherm) -> None:
+def test_long_names_and_words_stay_inside_their_cards(open_page: Open, scratch: Scratch) -> None:
     """On a wide window and on a phone: of scopes, of who did something, and of conflicts in the playground."""
-    view = mem.scoped(project="warehouse-" * 12, user="a" * 80)
+    view = scratch(project="warehouse-" * 12, user="a" * 80)
     for port in (5433, 5544):
         view.remember(f"The port of {'gate' * 40} is {port}")
     view.session("s1").before_turn("Which port?", budget=400)
@@ -162,7 +161,6 @@ def test_long_names_and_words_stay_inside_their_cards(open_page: Open, mem: Memo
             )
             assert outside == [], (path, width)
         page.context.close()
-    view.erase()
 
 
 def test_the_names_of_a_table_of_numbers_have_room(open_page: Open) -> None:
@@ -239,9 +237,9 @@ def test_what_opens_below_a_button_fits_a_phone(open_page: Open) -> None:
         page.keyboard.press("Escape")
 
 
-def test_the_actions_stay_under_a_long_text(open_page: Open, mem: Memotherm) -> None:
+def test_the_actions_stay_under_a_long_text(open_page: Open, scratch: Scratch) -> None:
     """In the panel and on the page of the memory."""
-    long = mem.scoped(project="long").remember("\n".join(f"Line {number} of a long log" for number in range(300)))
+    long = scratch(project="long").remember("\n".join(f"Line {number} of a long log" for number in range(300)))
     page = open_page(f"/memories?scope=project%3Dlong&open={long.id}")
     for path in (None, f"/memory/{long.id}"):
         if path:
@@ -251,7 +249,6 @@ def test_the_actions_stay_under_a_long_text(open_page: Open, mem: Memotherm) -> 
         box = button.bounding_box()
         assert box is not None
         assert box["y"] > 700
-    mem.scoped(project="long").erase()
 
 
 def _has_pinned(receipt: KeptReceipt) -> bool:
@@ -281,9 +278,9 @@ def test_the_budget_of_a_turn_is_a_bar_of_its_parts(open_page: Open, mem: Memoth
     )
 
 
-def test_conflicts_and_proposals_come_fifty_at_once(open_page: Open, mem: Memotherm) -> None:
+def test_conflicts_and_proposals_come_fifty_at_once(open_page: Open, scratch: Scratch) -> None:
     """The number of all is said, of conflicts if no more than fifty follow; these are one click away."""
-    view = mem.scoped(project="many")
+    view = scratch(project="many")
     birds = [f"{colour} {bird}" for colour in ("red", "blue", "green", "grey", "white", "black", "brown", "pale")
              for bird in ("otter", "heron", "crane", "stork", "pelican", "puffin", "gull", "owl", "finch", "wren",
                           "robin", "swan", "goose", "duck")]  # fmt: skip
@@ -313,7 +310,6 @@ def test_conflicts_and_proposals_come_fifty_at_once(open_page: Open, mem: Memoth
     page.get_by_role("link", name="Next").click()
     expect(parts).to_contain_text(f"51 to 100 of {len(birds)}")
     expect(page.locator(".proposal")).to_have_count(50)
-    view.erase()
 
 
 def test_lists_are_files_views_have_names_and_choices_have_counts(open_page: Open, mem: Memotherm) -> None:
@@ -369,16 +365,15 @@ def test_lists_are_files_views_have_names_and_choices_have_counts(open_page: Ope
         assert len(saved.value.path().read_text().splitlines()) > 1
 
 
-def test_a_formula_in_a_csv_is_text(open_page: Open, mem: Memotherm) -> None:
+def test_a_formula_in_a_csv_is_text(open_page: Open, scratch: Scratch) -> None:
     """A spreadsheet does not run what an agent has stored."""
-    view = mem.scoped(project="formula")
+    view = scratch(project="formula")
     view.remember('=HYPERLINK("https://evil.example","a, b")')
     page = open_page("/memories?scope=project%3Dformula")
     with page.expect_download() as saved:
         page.get_by_role("button", name=".csv of memories").click()
     (row,) = csv.DictReader(saved.value.path().read_text().splitlines())
     assert row["content"] == '\'=HYPERLINK("https://evil.example","a, b")'
-    view.erase()
 
 
 def test_all_charts_show_one_period(open_page: Open, mem: Memotherm) -> None:

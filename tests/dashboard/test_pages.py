@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from memotherm import Memotherm
 from memotherm.errors import NotFound
-from tests.dashboard.conftest import Open, overflow, violations, violations_in_both_schemes
+from tests.dashboard.conftest import Open, Scratch, overflow, violations, violations_in_both_schemes
 
 BILLING = {"project": "billing", "user": "ana"}
 
@@ -77,15 +77,14 @@ def test_the_overview_answers_in_one_look_and_follows_changes(open_page: Open, m
     expect(page.get_by_label("Period")).to_have_value("7d")
 
 
-def test_a_long_run_hides_nothing_of_the_last_day(open_page: Open, mem: Memotherm) -> None:
+def test_a_long_run_hides_nothing_of_the_last_day(open_page: Open, scratch: Scratch) -> None:
     """An import of hundreds is one line with its whole number, and what was done before it stays in view."""
-    view = mem.scoped(project="archive")
+    view = scratch(project="archive")
     view.remember_many([{"content": f"Letter {number} was sent to the harbour office"} for number in range(300)])
     page = open_page("/")
     day = page.get_by_role("region", name="The last 24 hours")
     expect(day).to_contain_text("Stored 300 memories")
     expect(day).to_contain_text("needed today")
-    view.erase()
 
 
 def test_an_open_task_is_closed_and_opened_again(open_page: Open, mem: Memotherm) -> None:
@@ -104,9 +103,9 @@ def test_an_open_task_is_closed_and_opened_again(open_page: Open, mem: Memotherm
     assert task.id in {each.id for each in shop.tasks()}
 
 
-def test_hot_over_its_budget_is_said_and_mended(open_page: Open, mem: Memotherm) -> None:
+def test_hot_over_its_budget_is_said_and_mended(open_page: Open, scratch: Scratch) -> None:
     """The least used go to warm until the others fit; the change can be undone."""
-    view = mem.scoped(project="full")
+    view = scratch(project="full")
     view.remember_many([{"content": f"Dock {number} " + "is full " * 60, "tier": "hot"} for number in range(30)])
     tokens = sum(memory.tokens for memory in view.find(tier="hot"))
     page = open_page("/?scope=project%3Dfull")
@@ -121,7 +120,6 @@ def test_hot_over_its_budget_is_said_and_mended(open_page: Open, mem: Memotherm)
     undo(page)
     expect(alert).to_be_visible()
     assert len(sent) == 1, "a run is undone by one request"
-    mem.scoped(project="full").erase()
 
 
 def test_activity_has_every_change_by_day_with_filters_and_undo(open_page: Open, mem: Memotherm) -> None:
@@ -167,9 +165,9 @@ def test_activity_has_every_change_by_day_with_filters_and_undo(open_page: Open,
     expect(page.locator("main")).to_contain_text("Nothing was changed here.")
 
 
-def test_the_undo_of_what_a_rule_did_names_the_rule(open_page: Open, mem: Memotherm) -> None:
+def test_the_undo_of_what_a_rule_did_names_the_rule(open_page: Open, scratch: Scratch) -> None:
     """In the message, and in the ledger afterwards; a number of an event is no rule."""
-    view = mem.scoped(project="rules")
+    view = scratch(project="rules")
     for place in ("dock", "pier"):
         view.remember(f"Paint the {place}", kind="task", metadata={"status": "done"})
     assert {move.rule for move in view.compact().moves} == {"compact.done"}
@@ -187,12 +185,11 @@ def test_the_undo_of_what_a_rule_did_names_the_rule(open_page: Open, mem: Memoth
     run = page.locator(".event").filter(has_text="Undid a change: 4 memories")
     expect(run).to_contain_text(re.compile(r"took back event \d+.*, and 3 more · by"))
     expect(page.locator("main")).not_to_contain_text("rule undo:")
-    view.erase()
 
 
-def test_a_correction_in_the_ledger_names_what_it_says_now(open_page: Open, mem: Memotherm) -> None:
+def test_a_correction_in_the_ledger_names_what_it_says_now(open_page: Open, scratch: Scratch) -> None:
     """Not its id in the metadata; of other metadata, what was changed."""
-    view = mem.scoped(project="berth")
+    view = scratch(project="berth")
     old = view.remember("The crane of the berth lifts 10 tons", metadata={"ticket": "T-1", "points": 3})
     view.update(old.id, metadata={"ticket": "T-1", "points": 5})
     view.by("person").capture("No, the crane of the berth lifts 12 tons")
@@ -206,7 +203,6 @@ def test_a_correction_in_the_ledger_names_what_it_says_now(open_page: Open, mem:
     expect(events.filter(has_text="points")).to_have_text(re.compile("^Edited points 3 → 5"))
     edited.locator("..").get_by_role("button", name="Undo").click()
     expect(events.filter(has_text="no longer outdated")).to_be_visible()
-    view.by("person").erase()
 
 
 def test_the_texts_of_events_are_one_request(open_page: Open, mem: Memotherm) -> None:
@@ -339,6 +335,7 @@ def test_a_memory_is_added_found_from_anywhere_and_edited_in_the_drawer(open_pag
     page.keyboard.press("/")
     expect(page.get_by_role("combobox", name="Search memories and pages")).to_be_focused()
     page.keyboard.press("Escape")
+    page.close()
     mem.scoped(project="shop").purge(pelican.id)
 
 
@@ -400,6 +397,7 @@ def test_memories_are_moved_to_another_scope_and_back(open_page: Open, mem: Memo
     undo(page)
     expect(page.locator(".toast").last).to_contain_text("Undone: Moved")
     assert {memory.id for memory in shop.find(contains="Lighthouse")} == ids
+    page.close()
     shop.bulk.purge(contains="Lighthouse")
 
 

@@ -17,7 +17,7 @@ from memotherm import Memotherm, Scope
 from memotherm.cli.tools import read_cases, run_cases
 from memotherm.testing import HashEmbedder
 from tests import year
-from tests.dashboard.conftest import Open, overflow, violations_in_both_schemes
+from tests.dashboard.conftest import Open, Scratch, overflow, violations_in_both_schemes
 from tests.interfaces.served import serving
 
 MEMORIES = 200
@@ -91,9 +91,9 @@ def test_the_playground_shows_scores_and_the_context_and_what_enters_next(open_p
     expect(page.locator(".context .part")).to_have_count(len(larger.included))
 
 
-def test_hits_that_contradict_each_other_say_so(open_page: Open, mem: Memotherm) -> None:
+def test_hits_that_contradict_each_other_say_so(open_page: Open, scratch: Scratch) -> None:
     """Confidence is that of the search; a conflict among the hits is named above them and on both."""
-    mill = mem.scoped(project="mill")
+    mill = scratch(project="mill")
     mill.remember("The gate of the mill opens at 8")
     mill.remember("The gate of the mill opens at 9")
     (conflict,) = mill.conflicts()
@@ -101,7 +101,6 @@ def test_hits_that_contradict_each_other_say_so(open_page: Open, mem: Memotherm)
     expect(page.locator(".notice")).to_contain_text(f"2 hits contradict each other: {conflict.about}")
     expect(page.locator(".hit .conflict-with")).to_have_count(2)
     expect(page.locator("main")).to_contain_text("Search confidence")
-    mill.erase()
 
 
 def test_nothing_that_is_asked_in_the_playground_is_logged(open_page: Open, mem: Memotherm) -> None:
@@ -138,14 +137,13 @@ def test_two_settings_are_one_difference_and_a_question_becomes_a_case(open_page
     assert {"tiers_b=cold", "compare=true"} <= set(re.split("[?&]", page.url))
 
 
-def test_equal_hits_are_one(open_page: Open, mem: Memotherm) -> None:
+def test_equal_hits_are_one(open_page: Open, scratch: Scratch) -> None:
     """The same text in two scopes is shown once, with the other scope."""
     for user in ("ana", "ben"):
-        mem.scoped(project="twins", user=user).remember("The puffin nests on the cliff")
+        scratch(project="twins", user=user).remember("The puffin nests on the cliff")
     page = open_page("/playground?scope=project%3Dtwins&q=where%20does%20the%20puffin%20nest")
     expect(page.locator(".hit")).to_have_count(1)
     expect(page.locator(".hit")).to_contain_text("The same text once more")
-    mem.scoped(project="twins").erase()
 
 
 def test_a_newcomer_finds_out_why_a_memory_was_not_in_the_last_prompt(open_page: Open, mem: Memotherm) -> None:
@@ -212,13 +210,14 @@ def test_a_list_of_turns_has_no_border_of_a_conflict(open_page: Open) -> None:
     expect(page.locator("main .grid.side")).to_have_css("border-left-width", "0px")
 
 
-def test_costs_are_the_tokens_of_the_turns(open_page: Open, mem: Memotherm) -> None:
+def test_costs_are_the_tokens_of_the_turns(open_page: Open, scratch: Scratch) -> None:
     """By session and agent, with what not repeating saved, and a price if the reader enters one."""
-    session = mem.scoped(project="costs", agent="planner").session("s1")
-    mem.scoped(project="costs").remember("The tide table hangs in the office " * 10, tier="hot")
+    view = scratch(project="costs")
+    session = view.scoped(agent="planner").session("s1")
+    view.remember("The tide table hangs in the office " * 10, tier="hot")
     session.session_start(budget=600)
     session.before_turn("where is the tide table?", budget=600)
-    last, first = mem.scoped(project="costs").receipts.list()
+    last, first = view.receipts.list()
     saved = sum(entry.tokens for entry in last.left_out if entry.rule == "given")
     assert saved > 0
     page = open_page("/costs?scope=project%3Dcosts")
@@ -228,7 +227,6 @@ def test_costs_are_the_tokens_of_the_turns(open_page: Open, mem: Memotherm) -> N
     expect(row.locator("td").nth(4)).to_have_text(str(saved))
     page.get_by_label("Price per million tokens").fill("1000000")
     expect(row.locator("td").last).to_have_text(f"{first.tokens + last.tokens},00")
-    mem.scoped(project="costs").erase()
 
 
 def test_rules_are_sentences_with_values_and_policies_are_tried_adopted_rolled_back(
