@@ -25,8 +25,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memotherm import Memotherm, __version__, dashboard
 from memotherm.errors import MemothermError
-from memotherm.rest.dependencies import Logins
 from memotherm.rest.derived import SCHEMAS, SlowWork
+from memotherm.rest.logins import Logins
 from memotherm.rest.middleware import App, Checked, Checks, is_loopback
 from memotherm.rest.observability import RequestLog, RequestMetrics
 from memotherm.rest.problems import PROBLEM_SCHEMA, error_response, problem_response

@@ -21,7 +21,8 @@ from memotherm.errors import InvalidInput, MemothermError
 from memotherm.facade.keys import Key, secret_hash
 from memotherm.memory import Memotherm
 from memotherm.model import Trust
-from memotherm.rest.dependencies import Logins, cookie_of, requested_scope
+from memotherm.rest.dependencies import requested_scope
+from memotherm.rest.logins import Logins, cookie_of
 from memotherm.rest.problems import error_response, problem_response
 from memotherm.rest.turns import replay
 

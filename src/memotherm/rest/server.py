@@ -18,8 +18,9 @@ from memotherm.facade.keys import Key
 from memotherm.hooks.log import DEADLINE, last_week
 from memotherm.hooks.spool import user_spool
 from memotherm.operations.codec import to_json
-from memotherm.rest.dependencies import ABSENT, LIFETIME, Logins, View, WholeStore, cookie_name, cookie_of
+from memotherm.rest.dependencies import ABSENT, View, WholeStore
 from memotherm.rest.derived import described, object_schema
+from memotherm.rest.logins import LIFETIME, Logins, cookie_name, cookie_of
 from memotherm.rest.observability import RequestMetrics
 from memotherm.rest.problems import PROBLEMS
 from memotherm.settings import FIELDS
