@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 import memotherm
 from memotherm import Memotherm, Scope
-from memotherm.cli.tools import read_cases, run_cases
+from memotherm.cli.bench import read_cases, run_cases
 from memotherm.testing import HashEmbedder
 from tests import year
 from tests.dashboard.conftest import Open, Scratch, overflow, violations_in_both_schemes

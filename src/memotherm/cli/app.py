@@ -101,10 +101,10 @@ SECTIONS = {
     },
     "Tools": {
         "demo": Command("demo", "Run a demonstration: a week of an agent's memories."),
-        "doctor": Command("tools", "Check the installation, and print how to correct problems."),
-        "config": Command("tools", "Show the settings and where they come from, or change one."),
-        "bench": Command("tools", "Run questions of your own."),
-        "completion": Command("tools", "Print the shell script for completion."),
+        "doctor": Command("doctor", "Check the installation, and print how to correct problems."),
+        "config": Command("config", "Show the settings and where they come from, or change one."),
+        "bench": Command("bench", "Run questions of your own."),
+        "completion": Command("completion", "Print the shell script for completion."),
     },
 }
 COMMANDS = {name: command for commands in SECTIONS.values() for name, command in commands.items()}
