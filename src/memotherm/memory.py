@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from memotherm.context.values import Context
 from memotherm.embed import Embedder
 from memotherm.errors import InvalidInput
-from memotherm.facade.bulk import Bulk, event_page, undo_event
+from memotherm.facade.bulk import Bulk
 from memotherm.facade.correction import Correction, update
 from memotherm.facade.endings import Endings, renewed_anchors
 from memotherm.facade.services import Services
+from memotherm.facade.undoing import event_page, undo_event
 from memotherm.facade.view import View
 from memotherm.model import Event, Memory, Priority, Recall, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action

@@ -15,7 +15,7 @@ from memotherm.context.receipts import explain, sent_context
 from memotherm.context.standing import START_TOKENS
 from memotherm.context.values import Context
 from memotherm.errors import Forbidden, InvalidInput, NotFound
-from memotherm.facade.bulk import BATCHES
+from memotherm.facade.undoing import BATCHES
 from memotherm.facade.view import NUMBER, View
 from memotherm.hooks.spool import erase_jobs, user_spool
 from memotherm.model import Hit, Memory, Tier, Trust

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from memotherm.facade.bulk import undo_batch
 from memotherm.facade.keys import KeyValue
+from memotherm.facade.undoing import undo_batch
 from memotherm.facade.view import View
 from memotherm.model import Scope, Trust
 from memotherm.model.actions import Action

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Self
 
 from memotherm import Memotherm
 from memotherm.errors import Forbidden, InvalidInput, LimitReached, NotFound
-from memotherm.facade.bulk import BATCHES
+from memotherm.facade.undoing import BATCHES
 from memotherm.history.helper import Helper
 from memotherm.history.places import Places
 from memotherm.history.reader import Reader
