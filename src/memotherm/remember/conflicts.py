@@ -14,9 +14,9 @@ from memotherm.model import Memory, Retention, Scope, Trust
 from memotherm.model.marks import outdated_sentences
 from memotherm.model.results import Conflict
 from memotherm.remember.changes import archive_superseded
-from memotherm.remember.forgotten import remake, summaries_of
 from memotherm.remember.limits import outranks, require_visible
 from memotherm.remember.proposals import propose_decision
+from memotherm.remember.summaries import remake, summaries_of
 from memotherm.statements.kinds import kind_by_phrases
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, ClaimRow
