@@ -171,7 +171,7 @@ _EXEMPT: Mapping[str, str] = {
     "storage.candidates.Candidates.have": "compares words of a query with columns of numbers",
     "context.standing.StandingFinder": "asks for phrases in a query: asks_about_user; compares lines with a summary",
     "context.selection.split_siblings": "compares hits of at most 300 characters: context",
-    "remember.limits.require_authority": "puts a word of ours into a message",
+    "remember.authority.require_authority": "puts a word of ours into a message",
     "text.spelling.statements_of": "takes a text that is spelled already: spelled, remember",
     "context.forms.Renderer": "counts one rendered line: context",
     "context.formats.Format": "joins rendered lines: context",

@@ -38,7 +38,7 @@ PURE = (
     "tiers/rules/conditions", "tiers/rules/properties", "tiers/rules/retention", "tiers/rules/rule",
     "tiers/rules/table", "tiers/policy_checks", "recall/evidence",
     "recall/rank", "recall/values", "context/formats", "context/forms", "context/groups", "context/packer",
-    "remember/draft", "remember/limits", "notes/flush", "notes/placement",
+    "remember/authority", "remember/draft", "remember/limits", "notes/flush", "notes/placement",
 )  # fmt: skip
 #: The fast tests of that code, on files.
 TESTS = (

@@ -19,6 +19,7 @@ from memotherm.model.clock import as_moment
 from memotherm.model.marks import ENDS
 from memotherm.model.results import LARGEST_PAGE, Conflict, Selection
 from memotherm.recall.selecting import ALIAS, ALIASES, mentioned
+from memotherm.remember.authority import outranks, require_visible
 from memotherm.remember.draft import (
     Draft,
     checked_key,
@@ -29,7 +30,6 @@ from memotherm.remember.draft import (
     expiry,
     lifetime_of,
 )
-from memotherm.remember.limits import outranks, require_visible
 from memotherm.text.content import digest, require_content, require_limit, require_text
 from memotherm.text.mentions import tokens
 from memotherm.tiers.rules.properties import is_closed

@@ -24,9 +24,9 @@ from memotherm.model.results import LARGEST_PAGE, Compaction, Maintenance, Page,
 from memotherm.recall.as_of import require_moment
 from memotherm.recall.pipeline import nearest
 from memotherm.recall.recaller import RecallLog
+from memotherm.remember.authority import require_ids
 from memotherm.remember.draft import Draft
 from memotherm.remember.forgotten import require_allowed_texts
-from memotherm.remember.limits import require_ids
 from memotherm.storage.store import Store
 from memotherm.storage.values import ACTIVE_ONLY, EVERY_TIER, Cause, Identity, Record, Search
 from memotherm.text.content import pluralize, require_limit

@@ -11,10 +11,7 @@ from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Tru
 from memotherm.model.actions import Action
 from memotherm.model.marks import ENDED_BY, ENDS, ends_of
 from memotherm.model.memory import placed_in
-from memotherm.remember.forgotten import mark_forgotten, require_allowed
-from memotherm.remember.limits import (
-    Limits,
-    duplicate_of,
+from memotherm.remember.authority import (
     require_authority,
     require_ids,
     require_own,
@@ -22,6 +19,8 @@ from memotherm.remember.limits import (
     require_visible,
     was_proposed,
 )
+from memotherm.remember.forgotten import mark_forgotten, require_allowed
+from memotherm.remember.limits import Limits, duplicate_of
 from memotherm.remember.summaries import proposals_to_keep, remake, summaries_of
 from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes, changes_between

@@ -13,8 +13,8 @@ from memotherm.errors import InvalidInput, NotFound
 from memotherm.model import Memory, Retention, Scope, Trust
 from memotherm.model.marks import outdated_sentences
 from memotherm.model.results import Conflict
+from memotherm.remember.authority import outranks, require_visible
 from memotherm.remember.changes import archive_superseded
-from memotherm.remember.limits import outranks, require_visible
 from memotherm.remember.proposals import propose_decision
 from memotherm.remember.summaries import remake, summaries_of
 from memotherm.statements.kinds import kind_by_phrases

@@ -8,9 +8,9 @@ from dataclasses import replace
 from memotherm.errors import Forbidden, InvalidInput
 from memotherm.model import Memory, Priority, Retention, Scope
 from memotherm.model.actions import Action
+from memotherm.remember.authority import require_person, require_visible
 from memotherm.remember.changes import Changes, archive_superseded
 from memotherm.remember.forgotten import mark_forgotten
-from memotherm.remember.limits import require_person, require_visible
 from memotherm.remember.summaries import KEEPS, kept_by, remake, summaries_of
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from memotherm.model import Memory, Priority, Scope, Tier
 from memotherm.model.actions import Action
 from memotherm.model.marks import OUTDATED, PERHAPS_OUTDATED, SUPERSEDED_BY, doubtful_parts, outdated_sentences
-from memotherm.remember.limits import outranks
+from memotherm.remember.authority import outranks
 from memotherm.remember.proposals import propose_decision
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record

@@ -12,10 +12,11 @@ from memotherm.errors import StaleWrite
 from memotherm.model import Memory, Priority, Retention, Scope, Trust
 from memotherm.model.actions import Action
 from memotherm.model.memory import SUMMARY, UNREAD_TURN
+from memotherm.remember.authority import outranks, require_authority, require_visible, with_end_of
 from memotherm.remember.changes import archive_superseded
 from memotherm.remember.draft import Draft, draft_of, memory_of, proposes
 from memotherm.remember.forgotten import cleaned, require_allowed
-from memotherm.remember.limits import Limits, duplicate_of, outranks, require_authority, require_visible, with_end_of
+from memotherm.remember.limits import Limits, duplicate_of
 from memotherm.remember.proposals import propose_decision
 from memotherm.remember.summaries import remake, summaries_of
 from memotherm.remember.superseding import as_read, correct_past, mark_doubtful, mark_superseded, superseded_by

@@ -14,9 +14,10 @@ from memotherm.errors import InvalidInput, LimitReached, NotFound
 from memotherm.model import Hit, Memory, Move, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.results import SessionStatus, Spill, Suggestion, TierCount
+from memotherm.remember.authority import outranks
 from memotherm.remember.draft import Draft, memory_of
 from memotherm.remember.forgotten import without_secrets
-from memotherm.remember.limits import Limits, outranks
+from memotherm.remember.limits import Limits
 from memotherm.settings import Settings
 from memotherm.storage.store import Store, Transaction
 from memotherm.storage.values import Cause, Record
