@@ -4,7 +4,7 @@ Three things are fitted and printed as they stand in the source, the first two o
 scripted weeks of work:
 
     embed/calibration.py    the map from cosine to relevance, from the cosines of questions and texts
-    recall/evidence.py      the weights of confidence, from questions and from prompts that no memory answers
+    recall/confidence.py    the weights of confidence, from questions and from prompts that no memory answers
     context/selection.py    which hits are injected, from the prompts of the weeks
 
 The weights are drawn towards the present ones, as far as the questions do not say otherwise. They are judged on each
@@ -35,8 +35,8 @@ from memotherm.embed import Embedder
 from memotherm.embed.calibration import RARE, USUAL, Calibration
 from memotherm.embed.local import LocalEmbedder
 from memotherm.opening import open as open_memory
-from memotherm.recall import evidence
-from memotherm.recall.evidence import Signs
+from memotherm.recall import confidence
+from memotherm.recall.confidence import Signs
 from memotherm.settings import load as load_settings
 
 __all__ = ["Asked", "Cosines", "ask", "cosines_of", "fitted_calibration", "fitted_weights", "main"]
@@ -136,26 +136,26 @@ def ask(data: EvaluationSet, prompts: Sequence[SilentPrompt], embedder: Embedder
 def _signs() -> Iterator[list[Signs]]:
     """Collect the signs of every search with vectors; a search without words or candidates has none."""
     seen: list[Signs] = []
-    estimate = evidence.confidence
+    estimate = confidence.confidence
 
     def noted(signs: Signs) -> float:
         if signs.closeness is not None:
             seen.append(signs)
         return estimate(signs)
 
-    evidence.confidence = noted
+    confidence.confidence = noted
     try:
         yield seen
     finally:
-        evidence.confidence = estimate
+        confidence.confidence = estimate
 
 
 def present_weights() -> Numbers:
-    """Return the weights of `recall/evidence.py`: the logarithm of the odds is linear in the signs."""
+    """Return the weights of `recall/confidence.py`: the logarithm of the odds is linear in the signs."""
     nothing = Signs(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    constant = _logit(evidence.confidence(nothing))
+    constant = _logit(confidence.confidence(nothing))
     # A small step, because the confidence of a large one is 1 to the last digit.
-    slopes = [_logit(evidence.confidence(nothing._replace(**{name: 0.1}))) - constant for name in NAMES]
+    slopes = [_logit(confidence.confidence(nothing._replace(**{name: 0.1}))) - constant for name in NAMES]
     return np.array([constant, *(10 * slope for slope in slopes)])
 
 

@@ -21,8 +21,8 @@ from bench.limits import Found, Limits, Prompted, fitted_limits, present_limits,
 from bench.silence import TEN_FACTS
 
 from memotherm.context import selection
-from memotherm.recall import evidence
-from memotherm.recall.evidence import Signs
+from memotherm.recall import confidence
+from memotherm.recall.confidence import Signs
 from memotherm.testing import HashEmbedder
 
 
@@ -61,7 +61,7 @@ def test_the_present_weights_are_read_from_the_function():
     weights = present_weights()
     signs = Signs(0.7, 0.4, 0.2, 2.5, 0.5, 0.75, 0.0, 0.3, 1.0)
     values = np.array([1.0, *(getattr(signs, name) for name in NAMES)])
-    assert 1 / (1 + np.exp(-values @ weights)) == pytest.approx(evidence.confidence(signs))
+    assert 1 / (1 + np.exp(-values @ weights)) == pytest.approx(confidence.confidence(signs))
 
 
 def test_fitted_weights_tell_questions_from_prompts():
@@ -88,12 +88,12 @@ def test_without_evidence_the_weights_stay():
 
 def test_signs_of_real_searches_are_collected():
     """One for each question and prompt that has words; afterwards confidence is what it was."""
-    before = evidence.confidence
+    before = confidence.confidence
     prompts = [SilentPrompt(id="1", text="sort the imports please", type="ack")]
     asked = ask(TEN_FACTS, prompts, HashEmbedder())
     assert 10 < len(asked.questions) <= len(TEN_FACTS.questions)
     assert len(asked.prompts) <= 1
-    assert evidence.confidence is before
+    assert confidence.confidence is before
 
 
 def _prompted(*relevances: float, right: int = 0, idle: bool = False) -> Prompted:

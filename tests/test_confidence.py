@@ -21,7 +21,7 @@ from memotherm import Memotherm
 from memotherm.cli.app import run
 from memotherm.embed.calibration import Calibration
 from memotherm.mcp.server import build
-from memotherm.recall.evidence import Signs, confidence
+from memotherm.recall.confidence import Signs, confidence
 from memotherm.rest.app import application
 
 Open = Callable[..., Memotherm]

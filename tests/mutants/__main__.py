@@ -36,7 +36,7 @@ LEAST_KILLED = 0.9
 #: The pure code: decisions without input, output or a clock.
 PURE = (
     "tiers/rules/conditions", "tiers/rules/properties", "tiers/rules/retention", "tiers/rules/rule",
-    "tiers/rules/table", "tiers/policy_checks", "recall/evidence",
+    "tiers/rules/table", "tiers/policy_checks", "recall/confidence", "recall/evidence",
     "recall/rank", "recall/values", "context/formats", "context/forms", "context/groups", "context/packer",
     "remember/authority", "remember/draft", "remember/limits", "notes/flush", "notes/placement",
 )  # fmt: skip

@@ -12,7 +12,7 @@ from memotherm.model import Memory, Priority
 from memotherm.model.clock import to_micros
 from memotherm.model.marks import ANCHORS, doubtful_parts, outdated_sentences
 from memotherm.model.receipts import Reason
-from memotherm.recall.evidence import subject_words
+from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import Ranked, Ranking, State, best_relevance
 from memotherm.storage.values import Record
 from memotherm.text.content import digest

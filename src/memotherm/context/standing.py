@@ -19,7 +19,7 @@ from memotherm.model.marks import PERHAPS_OUTDATED, doubtful_parts
 from memotherm.model.memory import PROFILE, SUMMARY
 from memotherm.model.receipts import Reason
 from memotherm.model.summary import shortened
-from memotherm.recall.evidence import subject_words
+from memotherm.recall.confidence import subject_words
 from memotherm.recall.values import DEFAULT_WEIGHTS
 from memotherm.storage.store import Store
 from memotherm.storage.values import Record, Search

@@ -30,7 +30,8 @@ from itertools import accumulate, chain, islice
 
 from memotherm.embed.protocol import ScoreTexts
 from memotherm.model import Memory, Retention
-from memotherm.recall.evidence import EstimateConfidence, GatherEvidence
+from memotherm.recall.confidence import EstimateConfidence
+from memotherm.recall.evidence import GatherEvidence
 from memotherm.recall.rank import Fuse, OrderSuccessors, OrderVersions
 from memotherm.recall.selecting import ALIAS, alias_names, with_aliases
 from memotherm.recall.values import DEFAULT_RANKING, Question, Ranked, Ranking, RankingOptions, Stage, State, scores_of

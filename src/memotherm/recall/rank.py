@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from memotherm.model import Priority
 from memotherm.model.clock import to_micros
-from memotherm.recall.evidence import ABSENT_WORD, subject_words
+from memotherm.recall.confidence import subject_words
+from memotherm.recall.evidence import ABSENT_WORD
 from memotherm.recall.values import (
     USE_HALF_LIFE_DAYS,
     Evidence,

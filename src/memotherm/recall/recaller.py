@@ -14,7 +14,7 @@ from memotherm.model import Hit, Move, Priority, Recall, Tier, Why
 from memotherm.model.clock import new_id
 from memotherm.model.memory import SUMMARY
 from memotherm.model.recall import HIT_THRESHOLD, SEARCH_COLD, UseKind
-from memotherm.recall.evidence import subject_words
+from memotherm.recall.confidence import subject_words
 from memotherm.recall.pipeline import Pipeline
 from memotherm.recall.values import Question, Ranked, Ranking, State, best_relevance, scores_of
 from memotherm.settings import Settings
