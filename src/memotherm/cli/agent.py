@@ -33,7 +33,7 @@ from memotherm.text.content import pluralize
 #: The time without a request after which the daemon ends, so that its memory is free when nobody works.
 IDLE_SECONDS = 1800.0
 #: The modules of what a fork of the daemon runs.
-_MODULES = ("cli.app", "cli.changes", "cli.formatting", "cli.memories", "hooks.capture",
+_MODULES = ("cli.app", "cli.changes", "cli.formatting", "cli.memories", "cli.session", "hooks.capture",
             "hooks.entry", "hooks.jobs", "hooks.recall", "hooks.worker", "tools.results")  # fmt: skip
 
 

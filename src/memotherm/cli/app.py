@@ -72,7 +72,7 @@ SECTIONS = {
         "tasks": Command("changes", "List open tasks, or close one."),
     },
     "Sessions and notes": {
-        "session": Command("changes", "Manage the working memory of a session."),
+        "session": Command("session", "Manage the working memory of a session."),
         "notes": Command("notes", "Index, search and read Markdown notes."),
     },
     "Privacy": {
