@@ -198,6 +198,7 @@ _EXEMPT: Mapping[str, str] = {
     "recall.selecting.with_aliases": "needs a store: select",
     "facade.capture.repeated": "needs a store: capture",
     "facade.capture.apply_reports": "needs a memory: ended, taken_back",
+    "facade.capture.ReportTarget": "declares the methods of a memory",
     "remember.changes": "needs a store: update and amend",
     "remember.conflicts.supersede": "takes ids",
     "remember.superseding.mark_doubtful": "needs a store: capture",

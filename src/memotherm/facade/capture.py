@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 
 from memotherm.embed.local import filler_odds
 from memotherm.errors import Forbidden
@@ -19,7 +19,7 @@ from memotherm.model import Memory, Scope, Tier
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
 from memotherm.model.memory import SUMMARY
-from memotherm.model.results import Captured
+from memotherm.model.results import Captured, Page
 from memotherm.remember.draft import Draft, checked_metadata, is_by_user
 from memotherm.settings import Settings
 from memotherm.settings.paths import is_excluded
@@ -272,7 +272,30 @@ def _before(view: View, session: object) -> Memory | None:
 _MOST_OPEN = 200
 
 
-def apply_reports(mem: Any, text: str, at: datetime) -> None:  # noqa: ANN401 - a memory, here or on a server
+class ReportTarget(Protocol):
+    """What reports are applied to: a memory, here or on a server."""
+
+    @property
+    def scope(self) -> Scope:
+        """The scope."""
+
+    def for_user(self) -> Self:
+        """Return the memory of the user in all projects."""
+
+    def tasks(self, limit: int = ...) -> list[Memory]:
+        """Return the open tasks."""
+
+    def finish(self, memory_id: str, status: Literal["done", "cancelled"] = ..., why: str = ...) -> Memory:
+        """Close a task."""
+
+    def find(self, *, limit: int = ..., kind: str) -> Page:
+        """List memories."""
+
+    def update(self, memory_id: str, *, why: str = ..., valid_until: datetime) -> Memory:
+        """Change a memory."""
+
+
+def apply_reports(mem: ReportTarget, text: str, at: datetime) -> None:
     """Close the open tasks that a user reports as done or cancelled, and end the rules that the user takes back.
 
     Args:
@@ -298,7 +321,7 @@ def _apply(change: Callable[..., Memory], sentence: str) -> None:
         change()
 
 
-def _rules(mem: Any) -> list[Memory]:  # noqa: ANN401
+def _rules(mem: ReportTarget) -> list[Memory]:
     """Return the rules and preferences that hold."""
     found = (memory for kind in ("rule", "preference") for memory in mem.find(kind=kind, limit=_MOST_OPEN))
     return [memory for memory in found if memory.valid_until is None]
