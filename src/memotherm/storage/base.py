@@ -16,7 +16,8 @@ from memotherm.errors import LeaseLost, ReadOnly, StoreClosed
 from memotherm.model import Scope
 from memotherm.model.clock import to_micros
 from memotherm.model.results import Problem
-from memotherm.storage.recall_log import without_purged, write_entries
+from memotherm.storage.log_erasure import without_purged
+from memotherm.storage.recall_log import write_entries
 from memotherm.storage.rows import record_of, scope_of
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.tombstones import Tombstones, telling, with_marks

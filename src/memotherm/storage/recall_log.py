@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memotherm.model import Scope, Tier
@@ -18,15 +17,11 @@ from memotherm.storage.rows import USE_WINDOW_MICROS, TimedUse, UnwrittenUses
 from memotherm.storage.statements import Row, Statements
 from memotherm.storage.values import LaterUse, LogEntry, RecallEntry, Tally
 from memotherm.storage.writer import UnwrittenEntry
-from memotherm.text.redaction import MARK
-from memotherm.text.words import query_words
 
 #: The upper bounds of the buckets of durations, in milliseconds; the last bucket has none.
 BUCKETS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 #: What the log holds instead of a query if it stores no texts.
 _HASH = re.compile("[0-9a-f]{64}")
-#: How many words of a purged text quote it if all of them are there, although other memories have them, too.
-_SHORTEST_QUOTATION = 3
 
 
 def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry]) -> None:
@@ -37,7 +32,7 @@ def write_entries(statements: Statements, entries: Sequence[UnwrittenEntry]) -> 
     statements.run_many("relevance_set", [{"no": no, "relevance": value} for no, value in sorted(relevance.items())])
     receipts = [(entry, entry.receipt) for entry, _, _ in entries if entry.receipt is not None]
     rows = [
-        {**receipt._asdict(), "entries": _encoded(receipt.entries), "at": to_micros(entry.at), "space": entry.space}
+        {**receipt._asdict(), "entries": encoded(receipt.entries), "at": to_micros(entry.at), "space": entry.space}
         for entry, receipt in receipts
     ]
     statements.run_many("receipt_add", rows)
@@ -69,40 +64,6 @@ def _counted(entry: RecallEntry) -> dict[str, int]:
     return counted
 
 
-def without_purged(statements: Statements, waiting: Sequence[UnwrittenEntry]) -> list[UnwrittenEntry]:
-    """Return entries, and whether each is logged, without what was purged between the recall and this transaction.
-
-    As a purge does with those that are logged already: a recall that returned the memory is not logged, and a
-    receipt loses the query and the memory.
-    """
-    rows = _purged(statements, [logged.entry for logged in waiting])
-    nos, ids = {no for no, _ in rows}, {memory_id for _, memory_id in rows}
-    return [
-        UnwrittenEntry(_receipt_without(entry, ids), keep and nos.isdisjoint(entry.returned))
-        for entry, keep, _ in waiting
-    ]
-
-
-def _purged(statements: Statements, entries: Sequence[RecallEntry]) -> list[Row]:
-    """Return number and id of the memories that were purged since entries were made, or of those in the entries."""
-    seen = [entry.seen for entry in entries]
-    known = [seq for seq in seen if seq is not None]
-    if known and len(known) == len(seen):
-        return statements.rows("purged_since", seq=min(known))
-    nos = {no for entry in entries for no in entry.returned}
-    receipts = [entry.receipt for entry in entries if entry.receipt is not None]
-    ids = {parts[0] for receipt in receipts for parts in receipt.entries}
-    return statements.rows("purged_of", nos=list(nos), ids=list(ids)) if nos or ids else []
-
-
-def _receipt_without(entry: RecallEntry, purged: set[str]) -> RecallEntry:
-    receipt = entry.receipt
-    if not purged or receipt is None or purged.isdisjoint(parts[0] for parts in receipt.entries):
-        return entry
-    remaining = [parts for parts in receipt.entries if parts[0] not in purged]
-    return replace(entry, receipt=receipt._replace(query=None, entries=remaining))
-
-
 def _recall_row(entry: RecallEntry) -> dict[str, object]:
     return {
         "id": entry.id,
@@ -116,7 +77,7 @@ def _recall_row(entry: RecallEntry) -> dict[str, object]:
         "returned": json.dumps(list(entry.returned)),
         "promoted": json.dumps(list(entry.promoted)),
         "degraded": json.dumps(list(entry.degraded)) if entry.degraded else "",
-        "options": _encoded(dict(entry.options)) if entry.options else "",
+        "options": encoded(dict(entry.options)) if entry.options else "",
     }
 
 
@@ -205,55 +166,8 @@ def _reasons(stored: Iterable[Sequence[Any]]) -> tuple[Reason, ...]:
     return tuple(Reason(code=code, details=tuple(details)) for code, *details in stored)
 
 
-def erase_from_logs(statements: Statements, ids: Mapping[int, str], texts: Collection[str]) -> None:
-    """Erase what the log and the receipts say about purged memories, given their ids by number, and their texts."""
-    nos, memory_ids = list(ids), set(ids.values())
-    statements.run("recalls_erase", nos=nos)
-    statements.run("uses_erase", nos=nos)
-    for receipt, entries in statements.rows("receipts_naming", ids=list(memory_ids)):
-        statements.run("receipt_erase", receipt=receipt, entries=_without_entries(entries, memory_ids))
-    if texts:
-        _erase_quotations(statements, nos, texts)
-
-
-def _without_entries(entries: str, memory_ids: Collection[str]) -> str:
-    """Return the entries of a receipt without those of some memories."""
-    remaining = [entry for entry in json.loads(entries) if entry[0] not in memory_ids]
-    return _encoded(remaining)
-
-
-def _erase_quotations(statements: Statements, nos: Sequence[int], purged: Iterable[str]) -> None:
-    """Erase the queries, and the reasons that callers gave, which quote the texts of purged memories.
-
-    They have a word of one that no other memory has, or all words of one. A recall that returned a purged memory is
-    erased in any case; but it may also have been asked for before that was stored, or while it was hidden.
-    """
-    said = [frozenset(query_words(text)) for text in purged]
-    words: frozenset[str] = frozenset().union(*said)
-    whole: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
-    for each in said:
-        if len(each) >= _SHORTEST_QUOTATION:
-            whole[max(each, key=len)].append(each)
-    recalls, receipts, reasons = (
-        {number: words.intersection(query_words(text)) for number, text in statements.rows(name)}
-        for name in ("logged_queries", "receipt_queries", "given_reasons")
-    )
-    used: frozenset[str] = frozenset().union(*recalls.values(), *receipts.values(), *reasons.values())
-    gone = used.difference(word for (word,) in statements.rows("words_stored", words=sorted(used), nos=nos))
-
-    def quoting(texts: Mapping[int, frozenset[str]]) -> list[int]:
-        return [
-            number
-            for number, of_text in texts.items()
-            if not gone.isdisjoint(of_text) or any(each <= of_text for word in of_text for each in whole.get(word, ()))
-        ]
-
-    statements.run("recalls_drop", recalls=quoting(recalls))
-    statements.run("receipt_queries_erase", receipts=quoting(receipts))
-    statements.run("reasons_erase", seqs=quoting(reasons), mark=MARK)
-
-
-def _encoded(value: object) -> str:
+def encoded(value: object) -> str:
+    """Return a value as compact JSON, as the logs hold it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -23,7 +23,8 @@ from memotherm.model.actions import Action
 from memotherm.model.clock import to_micros
 from memotherm.model.marks import author_of
 from memotherm.model.results import Adoption
-from memotherm.storage.recall_log import add_later_use, count_uses, erase_from_logs
+from memotherm.storage.log_erasure import erase_from_logs
+from memotherm.storage.recall_log import add_later_use, count_uses
 from memotherm.storage.rows import (
     changes_between,
     changes_row,
