@@ -35,7 +35,7 @@ _INPUT_CHARS = 4000
 
 
 class Session(Generic[M]):
-    """The working memory of one session: a limited number of hot tokens, and what was spilled.
+    """The working memory of one session: a limited number of hot tokens, and the memories that were spilled.
 
     It sees and moves only its own memories. `memory` is the facade of the same scope.
     """
@@ -77,12 +77,12 @@ class Session(Generic[M]):
         return [record.memory for record in records]
 
     def spill(self, count: int = 4, ids: Sequence[str] | None = None) -> Spill:
-        """Move hot memories out: those named, or the least relevant and oldest ones."""
+        """Move memories out of hot: those given by id, or the least relevant and oldest ones."""
         require_limit(count, None, "count")
         return self._services.working.spill(self._space, count, ids, self._view.cause(Action.MOVE))
 
     def promote(self, memory_id: str) -> bool:
-        """Move a memory of this session to hot, spilling others if needed; tell whether it moved."""
+        """Move a memory of this session to hot, spilling others if needed; return whether it moved."""
         return self._services.working.promote(self._space, memory_id, self._view.cause(Action.MOVE))
 
     def demote(self, memory_id: str, tier: Tier | TierName = Tier.WARM) -> Memory:
@@ -102,8 +102,8 @@ class Session(Generic[M]):
     ) -> Recall:
         """Search the warm and cold memories of this session, and promote hits that the rules select.
 
-        Hot memories are in the prompt: `hot()` lists them. Pinned memories of the scope are beside the hits and do
-        not count towards the limit.
+        Hot memories are in the prompt already; `hot()` lists them. Pinned memories of the scope are returned beside
+        the hits and do not count towards the limit.
         """
         require_limit(limit, None, "limit")
         wanted = self._services.settings.auto_promote if auto_promote is None else auto_promote
@@ -134,7 +134,7 @@ class Session(Generic[M]):
         return self._view.retain([memory_id], Retention.DELETED, Action.FORGET)[0]
 
     def keep(self, memory_id: str) -> Memory:
-        """Move a memory of this session to the scope around it, so that it remains after the session."""
+        """Move a memory of this session to the scope around it, so that it outlives the session."""
         return self._services.changes.rescope(
             self._view.scope, memory_id, self._view.cause(Action.MOVE_OUT_OF_SESSION), owner=self._space
         )
@@ -146,7 +146,7 @@ class Session(Generic[M]):
     def end(self, summary: str | None = None) -> Compaction | None:
         """End the session, and run compaction if the settings say so.
 
-        A summary is remembered in the scope around the session.
+        A summary is stored in the scope around the session.
         """
         if summary is not None:
             around = replace(self._view.scope, session=None)
@@ -176,12 +176,12 @@ class Session(Generic[M]):
         repeat: bool = False,
         where: Mapping[str, Any] | None = None,
     ) -> Context:
-        """Return the context of a turn, without memories that were injected before and have not changed.
+        """Return the context of a turn, without unchanged memories that were injected before.
 
         Recalled memories take at most `recall_max_tokens` of the budget, because the contexts of all turns
         stay in the conversation. The text is empty when there is nothing new. With `repeat`, memories that were
-        injected before may be included: the host may not have received an earlier context. With `where`, only
-        memories whose metadata matches are recalled, such as {"session": {"$ne": "s1"}}.
+        injected before may be included again, in case the host did not receive an earlier context. With `where`,
+        only memories whose metadata matches are recalled, such as {"session": {"$ne": "s1"}}.
         """
         request = self._view.context_request(
             turn_query(prompt), budget, format, include_cold=include_cold, track=track, where=where
@@ -200,19 +200,19 @@ class Session(Generic[M]):
         input: str = "",  # noqa: A002 - what tools call it
         budget: int = 150,
     ) -> Context:
-        """Return the memories that concern a call of a tool, each once in a session; empty for most calls.
+        """Return the memories that concern a tool call, each once per session; for most calls there are none.
 
-        A memory concerns a call if it names its file or a folder above it, its command, or its error; else if it names
-        no more than the name of its file or program and is similar enough. It may have been in the context of a prompt
+        A memory concerns a call if it names the file or a folder above it, the command, or the error. One that names
+        only the name of the file or program must also be similar enough. It may have been in the context of a prompt
         before.
 
         Args:
             tool: The name of the tool, such as Edit.
             paths: The files that it reads or changes, relative to the root of the project.
             command: The command line that it runs.
-            error: What the command has printed, if it failed.
+            error: What the command printed, if it failed.
             task: What a subagent is asked to do; memories that are similar enough concern it.
-            input: The whole input; memories that were shown before and that it takes up count as used.
+            input: The whole input; memories that were shown before count as used if the input reflects them.
             budget: The most tokens of the text.
         """
         if isinstance(paths, str) or not all(
@@ -233,11 +233,11 @@ class Session(Generic[M]):
         return self._services.assembler.turn_context(self._space, replace(request, call=call))
 
     def heard(self, memory_id: str) -> None:
-        """Record that the conversation says what a memory says: it is not injected until the context is compacted."""
+        """Record that the conversation already contains a memory; it is not injected until the context is compacted."""
         self._services.assembler.mark_given(self._space, [self._view.record(memory_id)])
 
     def context_compacted(self) -> None:
-        """Record that the host has summarised the conversation: memories may be injected, and flushed, again."""
+        """Record that the host has summarised the conversation; memories may be injected again, and a flush be due."""
         self._services.assembler.forget_turns(self._space)
         self._services.working.claim_flush(self._space, None, due=False)
 
@@ -247,7 +247,7 @@ class Session(Generic[M]):
         return self.end(summary)
 
     def run_ended(self) -> Compaction | None:
-        """Record the end of one run of the agent; runs compaction only with the setting `compact_every_run`."""
+        """Record the end of an agent run; compaction runs only with the setting `compact_every_run`."""
         return self._view.compact() if self._services.settings.compact_every_run else None
 
     def flush_due(
@@ -268,8 +268,8 @@ class Session(Generic[M]):
             total_tokens: The tokens of the session's context; None if unknown.
             context_window: The most tokens of the context.
             root: The workspace; None for a path relative to the agent's own.
-            compactions: How often the host has compacted so far; None to infer it from a fall of the tokens.
-            heartbeat: Whether this turn was started by the host itself; then nothing is due.
+            compactions: How often the host has compacted so far; None to infer it from a drop in tokens.
+            heartbeat: Whether the host itself started this turn; no flush is due then.
             read_only: Whether the agent cannot write files.
         """
         # Only a flush needs notes.
