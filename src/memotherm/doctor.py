@@ -19,7 +19,7 @@ from typing import NamedTuple
 import memotherm
 from memotherm import Memotherm, __version__
 from memotherm.daemon.client import is_supported
-from memotherm.daemon.control import folder_open_to_others, running
+from memotherm.daemon.control import obstacle, running
 from memotherm.errors import Forbidden, MemothermError
 from memotherm.history.cleanup import cleanup
 from memotherm.hooks.capture import postponed
@@ -190,10 +190,10 @@ def _daemon() -> Finding:
     """Return whether the daemon that answers hooks faster is running."""
     if not load().daemon or not is_supported():
         return Finding("daemon", "ok", "not used: it is switched off" if is_supported() else "it needs Linux")
-    folder = folder_open_to_others()
-    if folder is not None:
-        detail = f"it cannot run, because others can open {folder}"
-        return Finding("daemon", "warning", detail, f"chmod 700 {quote(folder)}")
+    found = obstacle()
+    if found is not None:
+        why, remedy = found
+        return Finding("daemon", "warning", f"it cannot run: {why}", remedy)
     process = running()
     if process is None:
         return Finding("daemon", "note", "not running: the next hook starts it", "memotherm agent daemon start")

@@ -313,6 +313,20 @@ def test_a_folder_that_others_can_open_is_not_used(running: Installation):
     assert f"error: others can open {folder}: run `chmod 700 {folder}`" in refused.stderr
 
 
+def test_a_path_that_is_too_long_for_a_socket_is_named(tmp_path: Path):
+    """By the daemon and by the diagnosis; hooks start none, and answer in their own process."""
+    installation = Installation(tmp_path / ("long" * 30))
+    refused = installation.run("agent", "daemon", "run")
+    assert refused.returncode == 1
+    assert "is too long a path for a socket: set MEMOTHERM_HOME to a shorter one" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    findings = json.loads(installation.run("doctor", "--json").stdout)["findings"]
+    assert [each["state"] for each in findings if each["name"] == "daemon"] == ["warning"]
+    installation.run("remember", FACT, "--tier", "hot")
+    assert FACT in installation.hook(prompt="Where is staging?").stdout
+    assert not (installation.home / "daemon").exists()
+
+
 @pytest.mark.slow
 def test_doctor_says_whether_the_daemon_runs(running: Installation, tmp_path_factory: pytest.TempPathFactory):
     """A stopped one is a note; one that cannot run is a warning with the remedy."""
@@ -326,7 +340,10 @@ def test_doctor_says_whether_the_daemon_runs(running: Installation, tmp_path_fac
     stopped = Installation(tmp_path_factory.mktemp("daemon") / "home")
     assert daemon(stopped)["remedy"] == "memotherm agent daemon start"
     (stopped.home / "daemon").mkdir(mode=0o755)
-    assert (daemon(stopped)["state"], daemon(stopped)["remedy"]) == ("warning", f"chmod 700 {stopped.home}/daemon")
+    assert (daemon(stopped)["state"], daemon(stopped)["remedy"]) == (
+        "warning",
+        f"run `chmod 700 {stopped.home}/daemon`",
+    )
 
 
 @pytest.mark.slow

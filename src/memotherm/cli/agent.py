@@ -18,7 +18,7 @@ from memotherm.cli.options import dry_run_option, prints, show
 from memotherm.cli.output import Output, is_json
 from memotherm.cli.parsing import SuggestingGroup
 from memotherm.daemon import control
-from memotherm.daemon.client import is_private, is_supported
+from memotherm.daemon.client import is_supported
 from memotherm.errors import InvalidInput
 from memotherm.history.cleanup import KEEP_DAYS, change_of_cleanup, cleanup, cleanup_days
 from memotherm.hooks.hosts import HOSTS
@@ -316,9 +316,9 @@ def run() -> None:
     from memotherm.hooks.warm_up import load_all
 
     _require_support()
+    if found := control.obstacle():
+        raise click.ClickException(": ".join(found))
     folder = control.folder()
-    if not is_private(folder):
-        raise click.ClickException(f"others can open {folder}: run `chmod 700 {folder}`")
     settings = load(project=False)
     for name in _MODULES:
         import_module(f"memotherm.{name}")

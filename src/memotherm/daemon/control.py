@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
-from memotherm.daemon.client import connected, folder_of, is_private, is_supported, peer
+from memotherm.daemon.client import connected, folder_of, is_private, is_supported, peer, socket_path
 
 #: Environment variables of the daemon: locations only, no keys and no settings.
 _KEPT = ("HOME", "PATH", "PYTHONPATH", "LANG", "LC_ALL", "MEMOTHERM_HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
          "XDG_RUNTIME_DIR")  # fmt: skip
+#: The most bytes of the path of a socket, which ends with a zero byte on Linux.
+_LONGEST_SOCKET = 107
 
 
 def folder() -> str:
@@ -23,10 +26,14 @@ def folder() -> str:
     return str(path)
 
 
-def folder_open_to_others() -> str | None:
-    """Return the folder of the daemon's socket if others can open it, so that no daemon can run; None otherwise."""
+def obstacle() -> tuple[str, str] | None:
+    """Return why no daemon can run in its folder, and what to do about it; None if one can."""
     path = folder_of(os.environ)
-    return path if Path(path).exists() and not is_private(path) else None
+    if len(os.fsencode(socket_path(path))) > _LONGEST_SOCKET:
+        return f"{path} is too long a path for a socket", "set MEMOTHERM_HOME to a shorter one"
+    if Path(path).exists() and not is_private(path):
+        return f"others can open {path}", f"run `chmod 700 {quote(path)}`"
+    return None
 
 
 def running() -> int | None:
@@ -44,7 +51,7 @@ def start() -> None:
 
     If one is running, the new one ends at once.
     """
-    if not is_supported() or not is_private(folder()):
+    if not is_supported() or obstacle() or not is_private(folder()):
         return
     subprocess.Popen(
         [sys.executable, "-P", "-m", "memotherm", "agent", "daemon", "run"],
