@@ -130,6 +130,19 @@ def test_no_text_takes_more_than_linear_time(unit: str) -> None:
     assert is_linear(least_time, 1000)
 
 
+def test_a_long_line_after_many_words_for_secrets_takes_linear_time() -> None:
+    """What is read around each of the words is bounded, also where their line is not."""
+    redactor = Redactor()
+
+    def cost(words: int) -> float:
+        text = "a,password=x " * words + "x" * 8_000 * words
+        before = time.process_time()
+        redactor.redact(text)
+        return time.process_time() - before
+
+    assert is_linear(cost, 200)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -139,7 +139,8 @@ def _places(lowered: str, phrase: str, kind: str) -> Iterator[Announced]:
 
 def _is_beside(lowered: str, word: re.Match[str], kind: str) -> bool:
     """Return whether a word that means something else alone has the company that it needs."""
-    start, end = max(0, word.start() - _BESIDE, lowered.rfind("\n", 0, word.start())), word.end() + _BESIDE
+    first, end = max(0, word.start() - _BESIDE), word.end() + _BESIDE
+    start = max(first, lowered.rfind("\n", first, word.start()))
     needed, other = _company(kind)
     return needed.search(lowered, start, end) is not None and other.search(lowered, start, end) is None
 
@@ -280,8 +281,8 @@ class _Reading:
     def _assigned(self, sign: re.Match[str]) -> Found | None:
         """Return the value after `:` or `=`, in quotes or not, if it is a secret."""
         value, start = self._quoted(sign) if sign["quote"] else self._unquoted(sign), sign.end()
-        if not value or any(character.isspace() for character in value):
-            return None
+        if value.split() != [value]:
+            return None  # none, or with a space
         if self._kind is Kind.LOGIN or (self._kind is Kind.TOKEN and "/" in value):
             user, _, password = value.partition("/") if "/" in value else value.partition(":")
             if user.isalnum() and strength(password) >= Strength.POSSIBLE and not is_random(value):
@@ -489,9 +490,11 @@ def _column(text: str, word: Announced) -> tuple[list[Found], int]:
     """Return the secrets below the head of a column in a table or CSV file, and where the table ends."""
     begin = text.rfind("\n", max(0, word.start - _AFTER), word.start) + 1
     end = text.find("\n", word.end, word.end + _AFTER)
+    if end < 0 or begin < word.start - _AFTER:
+        return [], 0
     head = text[begin:end]
     separator = next((each for each in "|\t;," if each in head), None)
-    if end < 0 or begin < word.start - _AFTER or separator is None:
+    if separator is None:
         return [], 0
     left, right = text[begin : word.start].rpartition(separator)[2], text[word.end : end].partition(separator)[0]
     if left.strip(_AROUND_CELL) or right.strip(_AROUND_CELL):
