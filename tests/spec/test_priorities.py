@@ -539,3 +539,13 @@ def test_a_priority_in_the_metadata_follows_the_memory(mem: Memotherm) -> None:
     mem.undo(mem.history(pinned.id)[-1].seq)
     restored = mem.get(pinned.id)
     assert (str(restored.priority), restored.metadata["tier"]) == ("pinned", 0)
+
+
+@spec("E17")
+def test_a_priority_in_the_metadata_follows_a_demotion_by_the_limit(open_mem: Open) -> None:
+    """What makes room for another pinned memory does not say that it is pinned."""
+    mem = open_mem(settings={"on_tier_limit": "demote_oldest", "max_pinned": 1})
+    oldest = mem.remember("Do not feed the gulls", metadata={"tier": 0})
+    mem.remember("Do not feed the swans", priority="pinned")
+
+    assert mem.get(oldest.id).metadata == {"tier": 3}

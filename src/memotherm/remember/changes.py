@@ -10,7 +10,6 @@ from memotherm.errors import Forbidden, InvalidInput, MemothermError, NotFound, 
 from memotherm.model import Event, Memory, Priority, Retention, Scope, Tier, Trust
 from memotherm.model.actions import Action
 from memotherm.model.marks import ENDED_BY, ENDS, ends_of
-from memotherm.model.memory import placed_in
 from memotherm.remember.authority import (
     require_authority,
     require_ids,
@@ -20,7 +19,7 @@ from memotherm.remember.authority import (
     was_proposed,
 )
 from memotherm.remember.forgotten import mark_forgotten, require_allowed
-from memotherm.remember.limits import Limits, duplicate_of
+from memotherm.remember.limits import Limits, duplicate_of, prioritized
 from memotherm.remember.summaries import proposals_to_keep, remake, summaries_of
 from memotherm.settings import Settings
 from memotherm.storage.rows import apply_changes, changes_between
@@ -82,14 +81,14 @@ class Changes:
 
     def prioritize(self, scope: Scope, memory_id: str, priority: Priority, cause: Cause) -> Memory:
         """Set the priority of an active memory."""
-        return self.change(scope, memory_id, lambda memory: _prioritized(require_active(memory), priority), cause)
+        return self.change(scope, memory_id, lambda memory: prioritized(require_active(memory), priority), cause)
 
     def unpin(self, scope: Scope, memory_id: str, cause: Cause) -> Memory:
         """Give a pinned memory normal priority; others are unchanged."""
 
         def unpinned(memory: Memory) -> Memory:
             pinned = require_active(memory).priority is Priority.PINNED
-            return _prioritized(memory, Priority.NORMAL) if pinned else memory
+            return prioritized(memory, Priority.NORMAL) if pinned else memory
 
         return self.change(scope, memory_id, unpinned, cause)
 
@@ -369,15 +368,6 @@ def _duplicable(memory: Memory) -> tuple[object, ...]:
 def with_content(memory: Memory, content: str, tokenizer: str) -> Memory:
     """Return the memory with new content, digest and token count."""
     return replace(memory, content=content, digest=digest(content), tokens=count_tokens(content, tokenizer))
-
-
-def _prioritized(memory: Memory, priority: Priority) -> Memory:
-    """Return a memory with another priority; a `tier` in its metadata that names the old one names the new one."""
-    metadata = memory.metadata
-    if placed_in(metadata)[1] is not None:
-        named = priority.rank if isinstance(metadata["tier"], int) else str(priority)
-        metadata = {**metadata, "tier": named}
-    return replace(memory, priority=priority, metadata=metadata)
 
 
 def _is_of_a_rule(event: Event) -> bool:

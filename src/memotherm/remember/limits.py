@@ -14,6 +14,7 @@ from logging import getLogger
 from memotherm.errors import LimitReached
 from memotherm.model import Memory, Move, Priority, Scope, Tier
 from memotherm.model.actions import Action
+from memotherm.model.memory import placed_in
 from memotherm.settings import Settings
 from memotherm.storage.store import Transaction
 from memotherm.storage.values import Cause, Record
@@ -130,7 +131,16 @@ class Limits:
                 )
             why = f"made room for another {priority} memory"
             demotion = replace(cause, action=Action.PRIORITIZE, rule="limit.demote_oldest", why=why)
-            transaction.change(oldest, replace(oldest.memory, priority=Priority.NORMAL), demotion)
+            transaction.change(oldest, prioritized(oldest.memory, Priority.NORMAL), demotion)
+
+
+def prioritized(memory: Memory, priority: Priority) -> Memory:
+    """Return a memory with another priority; a `tier` in its metadata that names the old one names the new one."""
+    metadata = memory.metadata
+    if placed_in(metadata)[1] is not None:
+        named = priority.rank if isinstance(metadata["tier"], int) else str(priority)
+        metadata = {**metadata, "tier": named}
+    return replace(memory, priority=priority, metadata=metadata)
 
 
 def is_full(transaction: Transaction, scope: Scope, priority: Priority, now: datetime, settings: Settings) -> bool:
