@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 import memotherm
 from memotherm import Memotherm, Priority, Scope, Settings, Tier, tools
-from memotherm.errors import InvalidInput, LimitReached
+from memotherm.errors import Forbidden, InvalidInput, LimitReached
 from memotherm.model import Memory
 from memotherm.rest.app import application
 from memotherm.testing import FakeClock, HashEmbedder
@@ -539,6 +539,25 @@ def test_a_priority_in_the_metadata_follows_the_memory(mem: Memotherm) -> None:
     mem.undo(mem.history(pinned.id)[-1].seq)
     restored = mem.get(pinned.id)
     assert (str(restored.priority), restored.metadata["tier"]) == ("pinned", 0)
+
+
+@spec("E17")
+def test_an_update_of_the_metadata_sets_the_tier_or_the_priority_that_they_name(open_mem: Open) -> None:
+    """A value that was there before says nothing, and an agent cannot unpin what a person has pinned."""
+    mem = open_mem(settings={"max_pinned": 1})
+    memory = mem.remember("Do not feed the gulls", metadata={"tier": 1})
+
+    assert str(mem.update(memory.id, metadata={"tier": 2}).priority) == "important"
+    assert [hit.memory.id for hit in mem.recall("", where={"tier": 2})] == [memory.id]
+    assert str(mem.update(memory.id, metadata={"tier": "cold"}).tier) == "cold"
+    mem.move(memory.id, "warm")
+    assert str(mem.update(memory.id, metadata={"tier": "cold", "read": True}).tier) == "warm"
+    mem.by("person").update(memory.id, metadata={"tier": 0})
+    mem.by("person").verify(memory.id)
+    with pytest.raises(Forbidden):
+        mem.update(memory.id, metadata={"tier": 3})
+    with pytest.raises(LimitReached):
+        mem.update(mem.remember("Do not feed the swans").id, metadata={"tier": 0})
 
 
 @spec("E17")

@@ -17,6 +17,7 @@ from memotherm.model import Memory, Recall, Retention, Tier
 from memotherm.model.actions import Action
 from memotherm.model.clock import as_moment
 from memotherm.model.marks import ENDS
+from memotherm.model.memory import placed_in
 from memotherm.model.results import LARGEST_PAGE, Conflict, Selection
 from memotherm.recall.selecting import ALIAS, ALIASES, mentioned
 from memotherm.remember.authority import outranks, require_visible
@@ -79,7 +80,7 @@ def update(
         if version is not None and memory.version != version:
             raise StaleWrite(f"{memory_id} has changed since version {version}: read it again, then change it")
         trust = memory.trust if content is None else memory.trust.after_rewrite(view.trust)
-        return replace(require_editable(memory), **changes, trust=trust)
+        return _placed(memory, replace(require_editable(memory), **changes, trust=trust))
 
     cause = replace(view.cause(action, why), at=now)
     if content is None:
@@ -89,6 +90,16 @@ def update(
     if memory.retention is Retention.ACTIVE and outranks(memory, view.trust):
         return _propose(view, alter(memory), content)
     return view.services.changes.rewrite(view.scope, memory, alter, content, cause, removed)
+
+
+def _placed(before: Memory, after: Memory) -> Memory:
+    """Return a changed memory with the tier or the priority that its metadata now name, if they named another one."""
+    if after.metadata.get("tier") == before.metadata.get("tier"):
+        return after
+    tier, priority = placed_in(after.metadata)
+    if tier is not None:
+        return replace(after, tier=tier, tier_rule="explicit")
+    return after if priority is None else replace(after, priority=priority)
 
 
 def _propose(view: View, memory: Memory, content: str) -> Memory:
