@@ -10,11 +10,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import psycopg
 import pytest
 
 import memotherm
 from memotherm import Memotherm, Scope
 from memotherm.storage import writer
+from memotherm.storage.postgres.connections import mapped
 from memotherm.testing import FakeClock, HashEmbedder
 from tests.helpers import contents, together
 
@@ -98,6 +100,19 @@ def test_an_interrupt_at_any_moment_leaves_the_store_usable(open_mem: Open, tmp_
         assert _interrupted_everywhere(call, holds, step if store_kind == "sqlite" else 5 * step) > 3
     listed = {memory.content for memory in mem.find(limit=1000)}
     assert set(stored) <= listed
+
+
+def test_an_interrupt_that_the_driver_answers_with_an_error_stays_an_interrupt() -> None:
+    """It cannot leave a pipeline whose results nobody has read; the server can be reached all the same."""
+
+    def stop() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise psycopg.OperationalError("cannot exit pipeline mode while busy")
+
+    with pytest.raises(KeyboardInterrupt), mapped("postgresql:///otters"):
+        stop()
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite", "postgres"], indirect=True)

@@ -55,6 +55,8 @@ def mapped(name: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as exc:
+        if isinstance(exc.__context__, KeyboardInterrupt):
+            raise exc.__context__ from None  # it stopped the driver in the midst of a pipeline
         raise _translated(exc, name) from exc
     except UnicodeEncodeError as exc:
         raise InvalidInput(f"a text contains half of a surrogate pair at position {exc.start}: remove it") from exc
