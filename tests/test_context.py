@@ -635,6 +635,30 @@ def test_a_question_about_a_number_gets_what_is_said_of_it(
         assert len(said(context)) <= len(answers) + 1
 
 
+@pytest.mark.parametrize("embedder", ["local", "none"])
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("services", "which host runs service 99?"),
+        ("tickets", "who is assigned to ticket OPS-4711?"),
+        ("flats", "what is the rent of flat 77?"),
+        ("主机", "服务77运行在哪台主机上？"),
+    ],
+)
+def test_a_question_about_an_unknown_number_gets_two_others(
+    open_mem: Open, embedder: str, name: str, query: str
+) -> None:
+    """They show what is known; a number that only counts has all."""
+    mem = open_mem(embedder=embedder)
+    mem.remember_many([{"content": content} for content in _TEMPLATES[name]])
+    context = mem.context(query, budget=4000)
+    assert len(said(context)) <= 2
+    if embedder == "local":
+        assert any("it says nothing of" in each.reason for each in context.left_out)
+    if embedder == "local" and name == "services":
+        assert len(said(mem.context("list 9 services and their hosts", budget=4000))) > 5
+
+
 def test_a_receipt_says_of_which_number_a_memory_does_not_speak(open_mem: Open) -> None:
     """It names the memory that does; a number that only counts names nothing."""
     mem = open_mem(embedder="local")

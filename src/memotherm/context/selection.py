@@ -330,6 +330,8 @@ def about_call(
 LONGEST_VERSION = 300
 #: The fewest digits of a number that names something by itself.
 _LEAST_DIGITS = 3
+#: How many hits of one kind stay that speak of other numbers, if none speaks of the one that is asked about.
+_MOST_ALIKE = 2
 
 
 def split_siblings(
@@ -350,13 +352,19 @@ def split_siblings(
     siblings: list[tuple[Candidate, Reason]] = []
     numbered = [(hit, asked.numbered(hit.memory)) for hit in hits]
     named = [(hit, said) for hit, said in numbered if said.asked and hit.order[-1] < first]
+    of_others: list[tuple[Candidate, _Numbered]] = []
     for hit, said in numbered:
         other, other_said = next((each for each in named if said.is_sibling(each[1])), (hit, said))
-        if other is hit or (hit.order[-1] < first and _disagree(other.memory, hit.memory)):
-            kept.append(hit)
-        else:
+        alike = [] if named or not said.of_another else [each for each in of_others if said.is_like(each[1])]
+        if other is not hit and not (hit.order[-1] < first and _disagree(other.memory, hit.memory)):
             numbers = ", ".join(sorted(other_said.asked - said.asked))
             siblings.append((hit, Reason(code="sibling", details=(other.memory.id, numbers))))
+        elif len(alike) >= _MOST_ALIKE:
+            numbers = ", ".join(sorted(asked.numbers))
+            siblings.append((hit, Reason(code="alike", details=(alike[0][0].memory.id, numbers))))
+        else:
+            kept.append(hit)
+            of_others += [(hit, said)] if said.of_another else []
     return kept, siblings
 
 
@@ -366,10 +374,16 @@ class _Numbered(NamedTuple):
     numbers: Set[str]
     asked: Set[str]
     others: Set[str]
+    #: Whether it speaks of another number of the same thing: "service 8", if "service 7" is asked about.
+    of_another: bool
+
+    def is_like(self, other: _Numbered) -> bool:
+        """Return whether this says of other numbers what another text says."""
+        return self.numbers != other.numbers and share_most(self.others, other.others)
 
     def is_sibling(self, other: _Numbered) -> bool:
         """Return whether this says of other numbers what another text says of numbers that are asked about."""
-        return self.asked < other.asked and not self.numbers <= other.numbers and share_most(self.others, other.others)
+        return self.asked < other.asked and not self.numbers <= other.numbers and self.is_like(other)
 
 
 class _AskedNumbers(NamedTuple):
@@ -398,7 +412,8 @@ class _AskedNumbers(NamedTuple):
             for before, word, behind in _with_neighbours(text)
             if word in self.numbers and (_is_name(word) or before in self.before or behind in self.behind)
         }
-        return _Numbered(numbers, asked, frozenset(text) - numbers)
+        of_another = any(before in self.before and _has_digit(word) for before, word, _ in _with_neighbours(text))
+        return _Numbered(numbers, asked, frozenset(text) - numbers, of_another)
 
 
 def _with_neighbours(text: Sequence[str]) -> Iterator[tuple[str, str, str]]:

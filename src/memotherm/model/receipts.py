@@ -37,6 +37,7 @@ WORDS: Mapping[str, str] = {
     "given": "already given in this session",
     "duplicate": "{} says the same",
     "sibling": "{} says this of {}",
+    "alike": "like {}, it says nothing of {}",
     "relevance": "not relevant enough ({:.2f}, needs {:.2f})",
     "hints": "only its time or author matches the query",
     "context_min_confidence": "the search found no clear answer (confidence {:.2f}, needs {:.2f})",
@@ -67,7 +68,7 @@ WORDS: Mapping[str, str] = {
     "unranked": "it was {} then, and not among the first hits of the search for the question",
 }  # fmt: skip
 
-_NOT_RELEVANT = ("duplicate", "sibling", "relevance", "hints", "context_min_confidence")
+_NOT_RELEVANT = ("duplicate", "sibling", "alike", "relevance", "hints", "context_min_confidence")
 _NOT_VALID = ("valid_until", "valid_from", "condition", "branch")
 _NO_ROOM = (
     "max_pinned", "on_pinned_overflow", "hot_max_tokens", "hot_max_facts", "recall_max_tokens", "entry_tokens",
