@@ -92,7 +92,8 @@ def _acts_of(turn: dict[str, Any]) -> frozenset[Act]:
     ends = frozenset((Act.DONE, Act.CANCELLED))
     rules = frozenset((Act.RULE, Act.RULE_EVERYWHERE, Act.REVOKE))
     if "rule" in turn:
-        return frozenset((Act.RULE_EVERYWHERE,) if turn["rule"] == "everywhere" else (Act.RULE, Act.PREFERENCE))
+        here = (Act.RULE, Act.PREFERENCE) if turn["rule"] else (Act.RULE, Act.PREFERENCE, Act.RULE_EVERYWHERE)
+        return frozenset((Act.RULE_EVERYWHERE,) if turn["rule"] == "everywhere" else here)
     if turn.get("trap") == "no rule":
         return frozenset(Act) - rules
     if "task" in turn or turn.get("trap") == "no task":

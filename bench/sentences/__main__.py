@@ -19,7 +19,7 @@ from memotherm import Memotherm
 
 _FOLDER = Path(__file__).parent
 #: The sets of turns; each has a half for development and one that is kept apart.
-_SETS = ("", "daily", "tasks", "people")
+_SETS = ("", "daily", "tasks", "people", "rules")
 _HALVES = ("development", "unseen")
 
 
@@ -84,7 +84,7 @@ def _captured(user: Memotherm, turn: Mapping[str, Any]) -> Iterator[tuple[str, b
     elif "rule" in turn:
         is_rule = kind in ("rule", "preference")
         yield "rules", is_rule
-        if is_rule and found is not None:
+        if is_rule and turn["rule"] and found is not None:
             yield "scopes of rules", (found.scope.project is None) == (turn["rule"] == "everywhere")
     elif "task" in turn:
         yield "tasks", kind == "task"

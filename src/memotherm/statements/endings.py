@@ -29,7 +29,7 @@ _MIN_SHARED = 2
 _MIN_SHARE = 0.5
 #: How likely the network must find that a task has ended, and that the sentence reports an end at all; another task
 #: that is almost as likely leaves it open which one is meant.
-_ENDED, _REPORTED, _MARGIN = 0.7, 0.1, 0.8
+_ENDED, _REPORTED, _MARGIN = 0.7, 0.15, 0.8
 #: How likely a sentence without a phrase takes a rule back.
 _REVOKED = 0.8
 #: How many tasks the network reads with a sentence: those that are nearest to it.

@@ -53,7 +53,7 @@ class Kind(NamedTuple):
 
 
 #: The least probability of a rule and of what users say about themselves, if no phrase marks one: a session starts with
-#: them. With .7 for rules, the starts of the weeks kept unseen had no rule more and eleven other lines more, of 348.
+#: them. Of 200 rules in everyday words and 500 other turns, .85 takes 140 and 9 for rules, .7 takes 154 and 16.
 _SURE = 0.85
 #: A longer sentence is a report, even if it also contains a decision.
 _MAX_CHARS = 400
