@@ -30,11 +30,6 @@ _FORMS = (
         ),
     ),
     (
-        "a password of curl",
-        "curl",
-        r"\s(?:-u|--user)[ =]{1,3}[\"']?[^\s:\"']{1,100}+:(?![0-9]{1,9}(?:\s|$))(?P<secret>[^\s\"'<>\[\]]{4,200}+)",
-    ),
-    (
         "an Authorization header",
         "authorization",
         (
@@ -48,31 +43,10 @@ _FORMS = (
         "bearer",
         r"\b(?i:bearer)\s{1,4}(?=[A-Za-z._~+/=-]{0,200}+[0-9])(?P<secret>[A-Za-z0-9._~+/=-]{16,4000}+)",
     ),
-    (
-        "a password of Samba",
-        "smbclient",
-        r"\bsmbclient\b[^\n|;]{0,120}?\s-U\s{0,3}[^\s%]{1,60}+%(?P<secret>[^\s\"']{4,200}+)",
-    ),
     ("a password of Redis", "requirepass", rf"\b(?:requirepass|masterauth)\s{{1,3}}{_VALUE}"),
-    (
-        "a password of an option",
-        "-pass",
-        rf"\s(?:--pass(?:word|phrase|wd)?|--?[a-z]{{1,20}}+-password)[ =]\s{{0,3}}{_VALUE}",
-    ),
-    (
-        "a password in a command",
-        "-command",
-        r"(?i:password-command)[ =]{1,3}[\"']?echo\s{1,3}(?P<secret>[^\s\"']{4,200}+)",
-    ),
     ("a password of SQL", "identified", r"(?i:identified\s{1,4}by\s{1,4})[\"'](?P<secret>[^\"'\n]{4,200}+)[\"']"),
     ("a password of SQL", "password '", r"(?i:password\s{1,4})'(?P<secret>[^'\n]{4,200}+)'"),
     ("a password of netrc", "login", rf"(?i:\blogin\s{{1,8}}\S{{1,100}}+\s{{1,8}}password\s{{1,8}}){_VALUE}"),
-    (
-        "a password of keytool",
-        "pass",
-        rf"\s-(?:store|key|dest|src|destkey|srckey|deststore|srcstore)pass\s{{1,3}}{_VALUE}",
-    ),
-    ("a password of OpenSSL", "pass:", r"\s-pass(?:in|out)?\s{1,3}[\"']?pass:(?P<secret>[^\s\"']{4,200}+)"),
     (
         "a signature in a URL",
         "sig",
@@ -85,6 +59,35 @@ _FORMS = (
         r"\bauth\s{0,3}=\s{0,3}[(\[]\s{0,3}[\"'][^\"'\n]{1,100}+[\"'],\s{0,3}[\"'](?P<secret>[^\"'\n]{4,200}+)[\"']",
     ),
     ("an Okta token", "ssws", r"\bSSWS\s{1,3}(?P<secret>[A-Za-z0-9_-]{20,100}+)"),
+)
+#: The options of commands; their matches contain a hyphen.
+_OPTIONS = (
+    (
+        "a password of curl",
+        "curl",
+        r"\s(?:-u|--user)[ =]{1,3}[\"']?[^\s:\"']{1,100}+:(?![0-9]{1,9}(?:\s|$))(?P<secret>[^\s\"'<>\[\]]{4,200}+)",
+    ),
+    (
+        "a password of Samba",
+        "smbclient",
+        r"\bsmbclient\b[^\n|;]{0,120}?\s-U\s{0,3}[^\s%]{1,60}+%(?P<secret>[^\s\"']{4,200}+)",
+    ),
+    (
+        "a password of an option",
+        "-pass",
+        rf"\s(?:--pass(?:word|phrase|wd)?|--?[a-z]{{1,20}}+-password)[ =]\s{{0,3}}{_VALUE}",
+    ),
+    (
+        "a password in a command",
+        "-command",
+        r"(?i:password-command)[ =]{1,3}[\"']?echo\s{1,3}(?P<secret>[^\s\"']{4,200}+)",
+    ),
+    (
+        "a password of keytool",
+        "pass",
+        rf"\s-(?:store|key|dest|src|destkey|srckey|deststore|srcstore)pass\s{{1,3}}{_VALUE}",
+    ),
+    ("a password of OpenSSL", "pass:", r"\s-pass(?:in|out)?\s{1,3}[\"']?pass:(?P<secret>[^\s\"']{4,200}+)"),
     *(
         (f"a password of {name}", hint, rf"\b(?:{program})\b[^\n|;]{{0,200}}?\s-{option}{_VALUE}")
         for name, hint, program, option in (
@@ -103,6 +106,7 @@ _FORMS = (
         )
     ),
 )
+_ALL_FORMS = (*_FORMS, *_OPTIONS)
 _COOKIES = lazy_pattern(r"(?i:\bcookie)\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?(?=[\w.-]{1,80}+=)")
 _COOKIE = lazy_pattern(r"\s{0,3}(?P<name>[\w.-]{1,80}+)(?:=(?P<secret>[^\s;\"'\\]{0,4000}+))?+;?")
 _SESSION = lazy_pattern(
@@ -134,6 +138,9 @@ _PASSPHRASE = lazy_pattern(
 )
 
 
+_PHRASE_WORDS = ("phrase", "frase", "mnemonic", "seed words", "wachtzin", "password")
+
+
 def credentials(text: str) -> Iterator[Found]:
     """Yield everything that looks like a credential, in no order; parts may overlap."""
     lowered = text.lower()
@@ -143,16 +150,16 @@ def credentials(text: str) -> Iterator[Found]:
     yield from announced_secrets(text, lowered)
     if "PRIVATE KEY" in text:
         yield from _private_keys(text)
-    for name, hint, pattern in _FORMS:
-        if hint in lowered:
-            # Compiled, and cached by `re`, when a text contains the hint.
-            for match in re.finditer(pattern, text):
-                for group, value in match.groupdict().items():
-                    if value and group.startswith("secret") and not is_placeholder(value):
-                        yield Found(*match.span(group), name)
+    forms = _ALL_FORMS if "-" in text else _FORMS
+    for name, _, pattern in [form for form in forms if form[1] in lowered]:
+        # Compiled, and cached by `re`, when a text contains the hint.
+        for match in re.finditer(pattern, text):
+            for group, value in match.groupdict().items():
+                if value and group.startswith("secret") and not is_placeholder(value):
+                    yield Found(*match.span(group), name)
     if "cookie" in lowered or "sess" in lowered or "csrf" in lowered or "connect.sid" in lowered:
         yield from _cookies(text)
-    if any(word in lowered for word in ("phrase", "frase", "mnemonic", "seed words", "wachtzin", "password")):
+    if [word for word in _PHRASE_WORDS if word in lowered]:
         yield from _phrases(text)
 
 
@@ -274,9 +281,7 @@ _DIGITS = lazy_pattern("[0-9][^0-9]*[0-9]")
 def keys(text: str) -> Iterator[Found]:
     """Yield the keys of services in a text; parts may overlap."""
     place = 0
-    for word in text.split():
-        if len(word) < _SHORTEST:
-            continue
+    for word in [word for word in text.split() if len(word) >= _SHORTEST]:
         place = text.index(word, place)
         if _DIGIT.search(word) or "hf_" in word or "IA" in word:
             yield from (Found(place + start, place + end, name) for start, end, name in _in_word(word))
