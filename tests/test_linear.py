@@ -44,10 +44,22 @@ from memotherm.statements.endings import ended, taken_back
 from memotherm.statements.replacing import Turn, concerns
 from memotherm.storage.candidates import WordIds
 from memotherm.storage.tombstones import Passage, with_marks
+from memotherm.text.assigned_secrets import assigned, column, is_code, on_next_line, sign_after
 from memotherm.text.claims import sentence_of, statement_of
 from memotherm.text.content import require_text, require_texts
 from memotherm.text.mentions import tokens
 from memotherm.text.redaction import Redactor
+from memotherm.text.secret_grammar import (
+    Joint,
+    Walk,
+    ends_clause,
+    is_last,
+    is_renewed,
+    it_is,
+    quoted_phrase,
+    was_changed,
+)
+from memotherm.text.secret_words import Announced, Kind, accepts
 from memotherm.text.tokens import counter
 from memotherm.text.tool_calls import ToolCall
 from memotherm.text.triggers import names_call_vaguely, reason_for_call
@@ -69,6 +81,13 @@ _NAMES = frozenset(
 )
 _TEXT = re.compile(r"str(?: \| None)?|(?:Iterable|Sequence|list)\[str\]")
 _SHORT = "Ada Lovelace"
+_PASSWORD = Announced(0, 8, Kind.PASSWORD)
+
+
+def _assigned(text: str) -> object:
+    settings = f"password = {text}", f"password: '{text}"
+    signs = [(setting, sign_after(setting, _PASSWORD, 8)) for setting in settings]
+    return [assigned(setting, setting, _PASSWORD, sign, any_word=True) for setting, sign in signs if sign]
 
 
 def _memory(content: str) -> Memory:
@@ -118,6 +137,22 @@ _CALLERS: Mapping[str, Callable[[str], object]] = {
     "hooks.calls.tool_call": lambda text: [
         tool_call({"tool_name": "apply_patch", "tool_input": {"command": text}}, "PreToolUse"),
         tool_call({"tool_name": "Bash", "tool_input": {"command": text}, "tool_response": text}, "PostToolUse"),
+    ],
+    "text.assigned_secrets.assigned": _assigned,
+    "text.assigned_secrets.column": lambda text: column(f"a,password\n{text}", _PASSWORD._replace(start=2, end=10)),
+    "text.assigned_secrets.is_code": lambda text: is_code(_PASSWORD, text),
+    "text.assigned_secrets.on_next_line": lambda text: on_next_line(f"password\n{text}", _PASSWORD, 8),
+    "text.assigned_secrets.sign_after": lambda text: sign_after(text, _PASSWORD, 0),
+    "text.secret_grammar.Walk.is_linked": lambda text: Walk(change=False).is_linked(text),
+    "text.secret_grammar.Walk.past": lambda text: Walk(change=False).past(text, text),
+    "text.secret_grammar.ends_clause": lambda text: [ends_clause(text, place) for place in (1, len(text))],
+    "text.secret_grammar.is_last": lambda text: is_last(text, 0),
+    "text.secret_grammar.is_renewed": lambda text: is_renewed(text, 0, len(text)),
+    "text.secret_grammar.it_is": lambda text: [it_is(text, 0), it_is(f"it's {text}", 0)],
+    "text.secret_grammar.quoted_phrase": lambda text: quoted_phrase(f'"{text}', 0),
+    "text.secret_grammar.was_changed": lambda text: was_changed(text, 0, len(text)),
+    "text.secret_words.accepts": lambda text: [
+        accepts(Announced(0, 8, kind), text, joint) for kind in Kind for joint in Joint
     ],
     "text.triggers.reason_for_call": lambda text: [
         reason_for_call(ToolCall("Edit", (text[:4096],), text), "fact", text),

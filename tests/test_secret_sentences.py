@@ -1,9 +1,11 @@
 """Secrets in the sentences, notes, commands and settings of people, in 28 languages, beside harmless ones.
 
 In `sentences/secrets.txt` a secret is between ⟦ and ⟧; a middle dot, which is removed, keeps scanners of repositories
-from taking the examples for real keys, and `\\n` is a line break. Half of the first 300 lines of each, chosen by a
-hash, were not looked at while the rules were made. The lines after them were written before the rules were read; the
-last 154 and 181 were looked at while they were changed.
+from taking the examples for real keys, and `\\n` is a line break. The rules have seen all of these lines, so the counts
+say what they were fitted to, and not how they do on others. Half of the first 300 lines of each, chosen by a hash, were
+held out until the rules of plain words were made. Of the later ones, 154 and 181, then 198 and 214, were written before
+the rules were read. The last 213 harmless lines, on code and in ten languages, are by the author of the rules of plain
+words; 111 of them were written before these rules.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ def keeps_nothing(line: str) -> bool:
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_secrets_in_sentences_are_redacted(half: int) -> None:
-    """At least 95 of 100, also of those that the rules were not made with."""
+    """At least 95 of 100."""
     secrets = lines("secrets.txt", half)
     assert len(secrets) > 150
     missed = [line for line in secrets if not keeps_nothing(line)]
@@ -82,6 +84,15 @@ def test_no_other_prompt_gets_a_secret_of_a_conversation(
     assert captured.redacted == 1
     assert "Tr0ub4dor" not in mem.context("what is the password of the staging database on heron?").text
     assert not [memory for memory in mem.find() if "Tr0ub4dor" in memory.content]
+
+
+def test_a_purged_password_that_is_a_plain_word_stays_a_word(open_mem: Callable[..., Memotherm]) -> None:
+    """Other sentences may contain it."""
+    mem = open_mem()
+    mem.purge(mem.remember("the password of the staging database is kangaroo").id)
+    captured = mem.capture("We saw a kangaroo in the zoo on Sunday")
+    assert captured.memory is not None
+    assert captured.memory.content == "We saw a kangaroo in the zoo on Sunday"
 
 
 @pytest.mark.parametrize(
@@ -209,3 +220,52 @@ def test_passphrases_of_words_and_keys_of_any_service_are_found(text: str, redac
 def test_codes_in_groups_and_changed_passwords_are_found(text: str, found: bool) -> None:
     """A code of digits may have groups, a letter or a sign at its end; a date and a range of pins are none."""
     assert (Redactor().text(text) != text) is found
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("the wifi password is bluewhale, ask if it fails", f"the wifi password is {MARK}, ask if it fails"),
+        ("my passphrase for the disk is literally marmalade.", f"my passphrase for the disk is literally {MARK}."),
+        ("[client]\npassword = butterfly\nport = 5432", f"[client]\npassword = {MARK}\nport = 5432"),
+        ("the password for the lab: kiwi and the port is 22", f"the password for the lab: {MARK} and the port is 22"),
+        ("coquelicot est le mot de passe", f"{MARK} est le mot de passe"),
+        ("is dragonfly still the password?", f"is {MARK} still the password?"),
+        ("changed the db password from winter to spring", f"changed the db password from {MARK} to {MARK}"),
+        ("I made a new password for grafana. It's lighthouse.", f"I made a new password for grafana. It's {MARK}."),
+        ("I set a new one for the NAS. It's Copper_Kettle9.", f"I set a new one for the NAS. It's {MARK}."),
+        ('the passphrase is "my dog ate the moon"', f'the passphrase is "{MARK}"'),
+        ("passphrase: seven wet badgers on a tram", f"passphrase: {MARK}"),
+        ("log in as ana with password moonlight", f"log in as ana with password {MARK}"),
+        ("PIN for the company card? 0936", f"PIN for the company card? {MARK}"),
+        ("Password\n9vT!aardvark\nThanks", f"Password\n{MARK}\nThanks"),
+        ("パスワードはhimawariです", f"パスワードは{MARK}です"),
+        ("пароль от почты malina", f"пароль от почты {MARK}"),
+    ],
+)
+def test_a_plain_word_is_a_secret_where_the_sentence_states_it(text: str, redacted: str) -> None:
+    """After a sign or "is", before "is the password", in a change, in quotes and in the sentence after the word."""
+    assert Redactor().text(text) == redacted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the password is required, and the old one expired",
+        "the password is case-sensitive",
+        "what is the password? ask Jonas",
+        "password rotation is weekly",
+        "a password is lifetime trouble",
+        "conn = connect(user=user, password=hashed)",
+        "def login(user: str, password: HiddenText | None = None) -> bool: ...",
+        "passwordMode: strict",
+        "second pass: sanitize the tree",
+        "the password changed from week to week",
+        "the conclave is over",
+        "password:\n  type: string",
+        '<label for="pw">Password</label>',
+    ],
+)
+def test_what_people_say_of_passwords_is_no_secret(text: str) -> None:
+    """States, types, variables, labels, and statements about any password."""
+    assert Redactor().text(text) == text

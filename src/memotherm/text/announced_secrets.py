@@ -1,176 +1,63 @@
-"""Find the secrets that words such as "password" announce, in sentences and in the syntax of configurations.
+"""Find the secrets that words such as "password" announce.
 
-A value is judged by how it looks and by how it is joined to the word: after `:`, `=`, "is" or nothing, hunter2 is a
-password; further away in the sentence, only a value that is no name. What is read around a word is bounded, so the
-time is linear.
+A value is judged by how it looks and by how the sentence joins it to the word: after `:`, "is" and in quotes, any
+value is one that people do not say of passwords; after "to", "as" or nothing, hunter2 is; further away in the
+sentence, only a value that is no name. What is read around a word is bounded, so the time is linear.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
-from enum import Enum
-from typing import NamedTuple
 
+from memotherm.text.assigned_secrets import assigned, column, is_code, on_next_line, sign_after
 from memotherm.text.patterns import lazy_pattern
+from memotherm.text.secret_grammar import (
+    CAMEL_CASE,
+    EDGES,
+    QUOTES,
+    TOKEN,
+    Joint,
+    Walk,
+    bare,
+    continues,
+    ends_clause,
+    ends_sentence,
+    follows_user,
+    is_function_word,
+    is_last,
+    is_renewed,
+    it_is,
+    joins,
+    opened,
+    quoted_phrase,
+    replaced,
+    states,
+    was_changed,
+)
 from memotherm.text.secret_values import (
+    DIGITS,
+    LINKED,
+    UNLIKE_A_NAME,
+    UNLIKE_A_WORD,
+    UNSPACED,
+    YEAR,
     Found,
     Strength,
-    could_be_chosen,
-    is_placeholder,
-    is_random,
+    forms_of,
+    is_number,
     listed,
-    listed_secrets,
     strength,
 )
+from memotherm.text.secret_words import Announced, Kind, accepts, announcing_words, is_english, may_be_chosen
 
-# The words
-
-
-class Kind(Enum):
-    """What a word announces."""
-
-    PASSWORD = "a password"  # noqa: S105
-    #: A random value: a token, a key, a secret.
-    TOKEN = "a secret value"  # noqa: S105
-    #: A few digits.
-    PIN = "a code"
-    #: The code of something that is locked.
-    CODE = PIN
-    #: The value of any key, which may also be an id.
-    KEY = "a key"
-    #: "The new one" beside a word for a password.
-    NEW = "a new secret"
-    #: The name of a user and a password.
-    LOGIN = "credentials"
-
-
-#: Up to this length, a word in Latin letters is not found inside another one.
-_SHORT_WORD = 4
-_LONGEST_ENDING = 6
-#: How far around a word its company may be.
-_BESIDE = 32
-#: Passwort123 announces nothing, and password2= does.
-_NOT_A_VALUE = r"(?![0-9]{1,9}+(?!\s{0,3}[:=]))"
-#: Words of the same letters that announce nothing.
-_OTHERS = lazy_pattern(r"token(?:i[sz]|ring)|secretar|secretly|passwordless")
-#: Scripts that are written without spaces between words, or attach particles to them.
-UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-_UNSPACED = lazy_pattern(f"[{UNSPACED}]")
-
-
-class Announced(NamedTuple):
-    """A word in a text that announces a secret."""
-
-    start: int
-    #: The end of the word with its ending.
-    end: int
-    kind: Kind
-
-
-def _pattern(phrase: str, kind: str) -> re.Pattern[str]:
-    word = re.escape(phrase)
-    if _UNSPACED.search(phrase[-1]):
-        return re.compile(word)
-    if kind == "CODE":
-        return re.compile(rf"{word}[^\W\d_]{{0,{_LONGEST_ENDING}}}+")
-    if phrase.isascii() and len(phrase) <= _SHORT_WORD:
-        return re.compile(rf"(?<![^\W_]){word}(?![^\W_])")
-    if kind == "PASSWORD" or not phrase.isascii():
-        return re.compile(rf"{word}[^\W\d_]{{0,{_LONGEST_ENDING}}}+{_NOT_A_VALUE}")
-    # "token" is found in "apitoken", not in "tokenizer".
-    return re.compile(rf"{word}(?:e?s)?(?![^\W\d_]){_NOT_A_VALUE}")
-
-
-_SCRIPTS = {
-    "latin": lazy_pattern("[\u00c0-\u024f\u1e00-\u1eff\u2019]"),
-    "greek and cyrillic": lazy_pattern("[\u0370-\u052f]"),
-    "others": lazy_pattern(f"[\u0590-\u06ff\u0900-\u097f{UNSPACED}]"),
-}
-
-
-@functools.cache
-def _phrases() -> dict[str, dict[str, list[tuple[str, str]]]]:
-    """Return the phrases with the names of their kinds, by script and by a part of them."""
-    kinds = {
-        phrase: kind for kind, languages in reversed(listed_secrets()["words"].items())
-        for text in languages.values() for phrase in text.split(", ")
-    }  # fmt: skip
-    found: dict[str, dict[str, list[tuple[str, str]]]] = {"ascii": {}, **{script: {} for script in _SCRIPTS}}
-    for phrase, kind in kinds.items():
-        script = next((name for name, letters in reversed(_SCRIPTS.items()) if letters.search(phrase)), "ascii")
-        part = next((each for each in listed("parts") if each in phrase), phrase)
-        found[script].setdefault(part, []).append((phrase, kind))
-    return found
-
-
-_compiled = functools.cache(_pattern)
-
-
-def announcing_words(lowered: str) -> list[Announced]:
-    """Return the words that announce a secret in a text in lower case, in their order; they do not overlap."""
-    phrases = _phrases()
-    scripts = [phrases["ascii"]]
-    if not lowered.isascii():
-        scripts += (phrases[name] for name, letters in _SCRIPTS.items() if letters.search(lowered))
-    found: list[Announced] = []
-    for parts in scripts:
-        for part, phrases_of_part in parts.items():
-            if part not in lowered:
-                continue
-            for phrase, kind in phrases_of_part:
-                found += _places(lowered, phrase, kind)
-    if all(each.kind is Kind.NEW for each in found):
-        return []
-    found.sort(key=lambda each: (each.start, -each.end, each.kind.value))
-    return list(_without_overlaps(found, lowered))
-
-
-def _places(lowered: str, phrase: str, kind: str) -> Iterator[Announced]:
-    # A text is searched much faster for a fixed text than for a pattern.
-    start = lowered.find(phrase)
-    while start >= 0:
-        word = _compiled(phrase, kind).match(lowered, start)
-        if word is not None and (kind not in listed_secrets()["beside"] or _is_beside(lowered, word, kind)):
-            yield Announced(*word.span(), Kind[kind])
-        start = lowered.find(phrase, start + len(phrase))
-
-
-def _is_beside(lowered: str, word: re.Match[str], kind: str) -> bool:
-    """Return whether a word that means something else alone has the company that it needs."""
-    first, end = max(0, word.start() - _BESIDE), word.end() + _BESIDE
-    start = max(first, lowered.rfind("\n", first, word.start()))
-    needed, other = _company(kind)
-    return needed.search(lowered, start, end) is not None and other.search(lowered, start, end) is None
-
-
-@functools.cache
-def _company(kind: str) -> list[re.Pattern[str]]:
-    """Return what must, and what may not, be beside the words of a kind."""
-    texts: dict[str, str] = listed_secrets()["beside"][kind]
-    words = [map(re.escape, texts[name].split(", ")) for name in ("needed", "other")]
-    return [re.compile(rf"(?<![a-z])(?:{'|'.join(each)})") for each in words]
-
-
-def _without_overlaps(found: list[Announced], lowered: str) -> Iterator[Announced]:
-    end = -1
-    for each in found:
-        if each.start >= end and not _OTHERS.match(lowered, each.start):
-            yield each
-            end = each.end
-
-
-# Their values
-
-_LONGEST_VALUE = 200
 #: How far after a word, and before it, a sentence is read: in characters, and in words.
 _AFTER, _BEFORE = 240, 80
 _MOST_AFTER, _MOST_BEFORE = 12, 8
-#: The most words with a meaning between a word and its value.
-_MOST_BETWEEN = 8
-#: The least length of a number that is a password, of a value that is likely a token, and of one that stands alone.
-_SHORTEST_NUMBER, _SHORTEST_TOKEN, _SHORTEST_ALONE = 4, 8, 16
+#: The most words with a meaning between a word and its value, what is stated of it, and its digits.
+_MOST_BETWEEN, _MOST_BETWEEN_STATED, _MOST_BETWEEN_PIN = 8, 3, 3
+#: The most words between the subject of a sentence and the word.
+_MOST_AFTER_SUBJECT = 4
 #: How many of the following words are looked at for the end of what a word announces.
 _LOOKED_AT = 8
 
@@ -181,67 +68,37 @@ _ABOUT = lazy_pattern(
     r"[_-](?:hash|len|min|max|policy|file|path|field|hint|reset|type|ur[il]|name|id\b|count|limit|manager|expir|ttl|"
     r"strength|rule|check|attempt|prefix|version|auth|protected|based|input|store|env|command|budget|bucket)"
 )
-#: The sign of an assignment after a name, and what stands around it.
-_ASSIGNED = lazy_pattern(
-    r"""\\{0,3}["'`*_]{0,3}\s{0,3}(?:\([^()\n]{0,40}\)\s{0,2})?
-            (?:
-                (?:=>|:=|->|→|=(?![=~])|[:：＝](?!//))
-                | (?P<column>\|)
-                | (?P<tag>>)
-                | ["']?\s{1,40}value["']?\s{0,3}[:=]           # name: DB_PASSWORD, value: ...
-            )
-            (?:[ \t]{0,8}[|>][+-]?[ \t]{0,4}(?=\n))?           # a block of YAML
-            \s{0,60}\\{0,3}(?P<quote>["'`“„«「『]?)""",
-    re.VERBOSE,
-)
-_CLOSING = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』"}
-_UNQUOTED = lazy_pattern(rf"[^\s\"'`<>{UNSPACED}]{{1,{_LONGEST_VALUE}}}+")
-#: The next setting of a line, and the next parameter of a URL.
-_NEXT = lazy_pattern(r"[;,](?=$|[^\s=:;,]{0,40}+[=:])|&(?=[\w.-]{1,40}+=)")
-_TOKEN = lazy_pattern(rf"[{UNSPACED}]+|[^\s{UNSPACED}、。：；，（）]+|[、。：；，（）]")
-_QUOTES = "\"'`“„«「『"
-_EDGES = "\"'`“”„‟«»‘’「」『』()[]{}<>,;:.*_…。、"
-_LAST = f"{_EDGES}?!/&|-–—"
-_LEFT_EDGES = _EDGES.replace(".", "") + "?&="
-_UNLIKE_A_WORD = lazy_pattern(r"[0-9]|[^\W_][!#$%&*+?@^~=]{1,3}[^\W_]|[a-z][A-Z]|-[^\s-]{2,20}-")
-_SENTENCE_END = lazy_pattern(r"[.!?]['\")\]]?$|[。！？]|^[•|]$")
-_CODE_SIGNS = lazy_pattern(r"[\"'\\{}\[\]]|\w\)|\|[\w-]+[|)]|![rsa]$")
-#: A number in groups, which is no date, and words with a number among them: dune-lamp-44.
-_GROUPS = lazy_pattern(
-    "(?!(?:[0-9]{4}-[01][0-9]-[0-3][0-9]|[0-3][0-9]-[01][0-9]-(?:[0-9]{2}){1,2})(?![0-9-]))"
-    "[0-9]{2,6}(?:-[0-9]{2,6}){1,5}[A-Z]?"
-    "|[0-9]{4,8}[#*]|(?:[a-z]{3,20}-){2,5}[0-9]{1,4}(?:-[a-z]{3,20}){0,3}"
-)
+_UNSPACED = lazy_pattern(f"[{UNSPACED}]")
 #: The most words from a secret to another one of the same form.
 _MOST_SINCE, _SEPARATORS = 2, ",;、，"
-_YEAR = lazy_pattern("(?:19|20)[0-9]{2}")
-_PIN = lazy_pattern(
-    "(?:[A-Z]-)?[0-9]{4,8}(?:-?[A-Z]|[#*])?|[0-9]{3,4}-[0-9]{3,4}|(?:[0-9]{1,4}-){2,4}[0-9]{1,4}[A-Z]?"
-    "|(?=[^0-9]*[0-9]+[^0-9]+[0-9])[A-Za-z0-9]{3,12}(?:-[A-Za-z0-9]{3,12}){0,7}"
-)
-#: Letters with several numbers among them, as in Vb71Xl20Qs and 9sd8f7-sdf98s.
-_MIXED_TOKEN = lazy_pattern("(?=.{10,80}$)[0-9]{0,4}(?:[A-Za-z_-]{1,5}[0-9]{1,4}){2,}[A-Za-z]{0,4}")
 #: Russian and its relatives say "the password for the database X", without a verb.
 _WITHOUT_VERB = lazy_pattern("[\u0400-\u052f]")
-#: Up to four characters are taken for a particle.
-_PARTICLE = lazy_pattern(f"[{UNSPACED}]{{1,4}}")
-#: The ends of words that join a word and its value.
-_JOINING_SIGNS = tuple(":=：→は是为為는은がを가를을")
+#: The rest of a sentence, to the next one.
+_SENTENCE = lazy_pattern(r"[^.!?。？:\n]{0,80}+(?:[.!:?][\"']?\s{1,3}|[。？]\s{0,3})")
+_LATIN = lazy_pattern("[A-Za-z\u00c0-\u024f]")
+_ASSIGNS = lazy_pattern("[=<]")
+_STATING_PARTICLES = ("が", "가", "이", "는", "은", "是", "は")
+_CLOSING_QUOTES, _CLAUSE_ENDS = "\"'`”“»」』,", ".,;:!?。、，（("
 
 
 def announced_secrets(text: str, lowered: str) -> Iterator[Found]:
     """Yield the secrets that words announce; `lowered` is the text in lower case, of the same length."""
-    words = announcing_words(lowered) if _UNLIKE_A_WORD.search(text) else []
+    plain = "_" not in text and UNLIKE_A_WORD.search(text) is None
+    words = announcing_words(lowered, passwords_only=plain)
+    if all(word.kind is Kind.NEW for word in words):  # of what, nobody says
+        for word in words:
+            yield from _Reading(text, lowered, word, 0, len(text)).in_next_sentence()
+        return
     table_end = 0
     for place, word in enumerate(words):
         before = words[place - 1].end if place else 0
         # "password for the wifi": a word for a login does not end what another one announces.
         others = words[place + 1 : place + 1 + _LOOKED_AT]
-        ends = [each.start for each in others if word.kind is Kind.LOGIN or each.kind is not Kind.LOGIN]
+        ends = [each.start for each in others if word.kind is Kind.LOGIN or each.kind not in (Kind.LOGIN, Kind.KEY)]
         after = min(ends, default=others[-1].end if len(others) == _LOOKED_AT else len(text))
         yield from _Reading(text, lowered, word, before, after).secrets()
         if word.kind is Kind.PASSWORD and word.start >= table_end:
-            secrets, table_end = _column(text, word)
+            secrets, table_end = column(text, word)
             yield from secrets
 
 
@@ -249,16 +106,35 @@ class _Reading:
     """What a text says around a word that announces a secret."""
 
     def __init__(self, text: str, lowered: str, word: Announced, before: int, after: int) -> None:
-        self._text, self._lowered, self._word, self._kind = text, lowered, word, word.kind
         rest = _REST.match(text, word.end)
         self._end = rest.end() if rest else word.end
-        #: Whether the name is that of something about a secret, such as password_file.
-        self._about = _ABOUT.match(lowered, word.end) is not None
+        self._word = word._replace(about=_ABOUT.match(lowered, word.end) is not None)
+        self._text, self._lowered, self._kind = text, lowered, word.kind
+        self._announcing = lowered[word.start : word.end]
         self._before = max(before, word.start - _BEFORE)
         #: How many words may stand between the word and its value where nothing joins them.
         self._unjoined = 1 if _WITHOUT_VERB.match(lowered, word.start) else 0
         #: Where the next word begins, and where the reading ends.
         self._after, self._limit = after, self._end + _AFTER
+        #: Whether the word has other meanings, as "pass" has.
+        self._ambiguous = self._announcing in listed("ambiguous")
+        if self._ambiguous and self._announcing != "pass":  # "the clave of the server" is no clef
+            self._ambiguous = not opened().search(lowered, self._end, self._end + _BEFORE)
+        #: Whether the value can be any word: not of passwordMode, password_bytes and conclave, nor of "a password".
+        inflected = not text[word.end : self._end].strip("_-0123456789").islower()
+        inside = bool(word.start and _LATIN.match(text, word.start - 1) and _LATIN.match(text, word.start))
+        whole = not inside or self._announcing.startswith(tuple(listed("compounding")))
+        ordinary = whole and inflected and not CAMEL_CASE.search(text, word.start, word.end)
+        self._named = word.kind is Kind.PASSWORD and ordinary
+        self._stated = self._named and self._is_one()
+
+    def _is_one(self) -> bool:
+        """Return whether the article before the word, if any, is that of one password."""
+        before = self._lowered[max(self._before, self._word.start - 20) : self._word.start].split()
+        article = before[-1].strip(EDGES) if before else ""
+        if self._ambiguous:
+            return article not in listed("unspecific")
+        return article not in listed("indefinite") or (article == "a" and not is_english(self._announcing))
 
     def secrets(self) -> Iterator[Found]:
         """Yield the secrets that the word announces."""
@@ -267,248 +143,223 @@ class _Reading:
             yield from self._repeated(found)
 
     def _first(self) -> Iterator[Found]:
-        sign = _ASSIGNED.match(self._text, self._end)
-        if sign and (not sign["tag"] or "<" in self._text[max(0, self._word.start - 40) : self._word.start]):
-            found = self._assigned(sign)
-            if found is not None:
-                yield found
-                return
+        sign = sign_after(self._text, self._word, self._end)
+        found = assigned(self._text, self._lowered, self._word, sign, any_word=self._named) if sign else None
+        if found is None and self._kind is not Kind.NEW:
+            found = on_next_line(self._text, self._word, self._end)
+        if found is not None:
+            yield found
+            return
+        if sign:
             self._end = sign.start("quote")
-        if not self._about:
-            yield from self._following()
+            self._stated &= not (sign["tag"] or sign["column"] or "\n" in sign[0])
+        if not self._word.about:
+            yield from self._following(after_sign=sign is not None)
+            yield from self.in_next_sentence()
             yield from self._preceding()
-
-    def _assigned(self, sign: re.Match[str]) -> Found | None:
-        """Return the value after `:` or `=`, in quotes or not, if it is a secret."""
-        value, start = self._quoted(sign) if sign["quote"] else self._unquoted(sign), sign.end()
-        if value.split() != [value]:
-            return None  # none, or with a space
-        if self._kind is Kind.LOGIN or (self._kind is Kind.TOKEN and "/" in value):
-            user, _, password = value.partition("/") if "/" in value else value.partition(":")
-            if user.isalnum() and strength(password) >= Strength.POSSIBLE and not is_random(value):
-                return Found(start + len(user) + 1, start + len(value), self._kind.value)
-        literal = "=" not in sign[0] or sign["quote"] or self._text[self._word.start : self._word.end].isupper()
-        chosen = literal and self._may_choose(value, start)
-        secret = "secret" in self._lowered[self._word.start : self._word.end] and strength(value) >= Strength.POSSIBLE
-        accepted = chosen or (secret and not self._about) or self._accepts(value, joined=True)
-        return Found(start, start + len(value), self._kind.value) if accepted else None
-
-    def _quoted(self, sign: re.Match[str]) -> str:
-        start, closing = sign.end(), _CLOSING.get(sign["quote"], sign["quote"])
-        ends = [self._text.find(each, start, start + _LONGEST_VALUE) for each in closing]
-        end = min((end for end in ends if end >= 0), default=start)
-        return self._text[start:end].removesuffix("\\")
-
-    def _unquoted(self, sign: re.Match[str]) -> str:
-        """Return a value without what follows it: other settings, the next column, the end of a sentence."""
-        found = _UNQUOTED.match(self._text, sign.end())
-        if found is None:
-            return ""
-        value = _NEXT.split(found[0], maxsplit=1)[0]
-        if sign["column"]:
-            value = value.partition("|")[0]
-        value = value.rstrip("\\)]};,")
-        if self._is_code(value):
-            return ""
-        return value if "=" in sign[0] else value.rstrip(".:")
-
-    def _is_code(self, value: str) -> bool:
-        """Return whether a value without quotes has signs of code, which a password may have, but not a token."""
-        return _CODE_SIGNS.search(value) is not None or (self._kind is not Kind.PASSWORD and "(" in value)
-
-    def _may_choose(self, value: str, start: int) -> bool:
-        """Return whether a value of words and a number is a password, which nothing more is said of."""
-        if self._kind not in (Kind.PASSWORD, Kind.LOGIN) or self._about or not could_be_chosen(value):
-            return False
-        return self._is_last(start + len(value)) and not announcing_words(value.lower())
-
-    def _is_last(self, end: int) -> bool:
-        """Return whether no noun follows: "the password for" and "is X, ", not "the password store"."""
-        token = _TOKEN.match(self._text, end) or _TOKEN.match(self._text, end + 1)
-        if token is None or token[0][0] in _LAST or _UNSPACED.match(token[0]):
-            return True
-        word = token[0].lower().strip(_EDGES)
-        return is_function_word(word) or _changed().match(word) is not None
-
-    def _accepts(self, value: str, *, joined: bool) -> bool:
-        """Return whether the word announces a value; `joined` if nothing with a meaning is between them."""
-        if is_placeholder(value):
-            return False
-        looks = strength(value)
-        if self._kind is Kind.PASSWORD:
-            number = (value.isdigit() and len(value) >= _SHORTEST_NUMBER) or _GROUPS.fullmatch(value) is not None
-            return looks is Strength.LIKELY or (joined and not self._about and (number or looks is Strength.POSSIBLE))
-        if self._kind is Kind.PIN:
-            return joined and (_PIN.fullmatch(value) is not None or looks is Strength.LIKELY)
-        if self._kind in (Kind.TOKEN, Kind.KEY):
-            likely = looks is Strength.LIKELY and len(value) >= _SHORTEST_TOKEN
-            mixed = looks is Strength.POSSIBLE and _MIXED_TOKEN.fullmatch(value) is not None
-            if self._kind is Kind.KEY:
-                return joined and (likely or mixed)
-            return is_random(value, _SHORTEST_ALONE) or (joined and (likely or mixed or is_random(value)))
-        return looks is Strength.LIKELY or (joined and looks is Strength.POSSIBLE)
+            yield from self._changes()
 
     def _repeated(self, found: Found) -> Iterator[Found]:
         """Yield the values after a secret that have its form: "8812-4471 and 9920-1734", "4096 below, 1357 above"."""
-        forms, since, previous = _forms(self._text[found.start : found.end]), 0, ""
+        forms, since, previous = forms_of(self._text[found.start : found.end]), 0, ""
         listed_after = self._text[found.end : found.end + 1] in _SEPARATORS
-        for token in _TOKEN.finditer(self._text, found.end, self._limit):
-            value, start = _bare(token)
+        for token in TOKEN.finditer(self._text, found.end, self._limit):
+            value, start = bare(token)
             since += bool(value)
             if since > _MOST_SINCE or "\n" in self._text[found.end : token.start()]:
                 return
             near = since == 1 or listed_after or previous in listed("and")
-            alike = _UNLIKE_A_WORD.search(value) and not forms.isdisjoint(_forms(value))
-            if near and alike and not _YEAR.fullmatch(value):
+            alike = UNLIKE_A_WORD.search(value) and not forms.isdisjoint(forms_of(value))
+            if near and alike and not YEAR.fullmatch(value):
                 yield Found(start, start + len(value), found.name)
                 since = 0
             previous = token[0].lower()
 
-    def _following(self) -> Iterator[Found]:
+    def _following(self, *, after_sign: bool) -> Iterator[Found]:
         """Yield the secrets in the rest of the sentence."""
-        if not _UNLIKE_A_WORD.search(self._text, self._end, self._limit):
+        any_word = self._kind is Kind.PASSWORD or self._announcing in listed("pairs")
+        if not any_word and not UNLIKE_A_WORD.search(self._text, self._end, self._limit):
             return
-        between, previous, preposition, login = 0, "", False, self._kind is Kind.LOGIN
-        changed, change = False, _changed().search(self._lowered, self._before, self._word.start) is not None
-        for place, token in enumerate(_TOKEN.finditer(self._text, self._end, self._limit)):
-            value, start = _bare(token)
+        walk = Walk(was_changed(self._lowered, self._before, self._word.start))
+        for place, token in enumerate(TOKEN.finditer(self._text, self._end, self._limit)):
+            value, start = bare(token)
             if place >= _MOST_AFTER or "\n" in self._text[self._end : token.start()]:
                 return
             if token.end() > self._after and strength(value) is Strength.NO:
                 return  # another word, not one that is a part of a value
-            near = token[0][0] in _QUOTES or _joins(previous) or (change and previous in listed("changed to"))
-            if login:  # a name and a password
-                paired = (preposition and near) or previous in ("/", "|")
-                joined = (paired and between > 0) or previous in listed("and")
-            else:
-                joined = near and (preposition or between <= self._unjoined + (0 if changed else 2))
-                joined |= between <= self._unjoined and not changed
-                joined &= change or previous not in listed("place")
-            yield from self._judged(value, start, joined=joined)
-            previous = token[0].lower()
-            word = previous.strip(_EDGES)
-            if (place == 0 and word in listed("about")) or (login and word in listed("called")):
-                return  # the password manager, the login page, the name of a network or of an account
-            function = is_function_word(word) or _PARTICLE.fullmatch(token[0]) is not None
-            preposition = function if place == 0 else preposition
-            changed |= _changed().match(word) is not None
-            change |= changed
-            between += not (function or _changed().match(word) or word.isdigit())
-            if self._ends(token[0], place) or between > _MOST_BETWEEN or token.end() > self._after:
+            linked = walk.is_linked(self._announcing)
+            if self._named and linked and (phrase := quoted_phrase(self._text, token.start())):
+                if not announcing_words(self._lowered[slice(*phrase)]):
+                    yield Found(*phrase, self._kind.value)
                 return
+            stated = self._states(value, token, linked=linked, walk=walk, after_sign=after_sign)
+            joined = self._joins_pair(walk, token) if self._kind is Kind.LOGIN else self._joins(walk, token)
+            joint = Joint.STATED if stated else Joint.JOINED if joined else Joint.NEAR
+            yield from self._judged(value, start, joint, pair=self._kind is Kind.LOGIN and walk.is_near(token[0]))
+            word = token[0].lower().strip(f"{EDGES}?!")
+            if place == 0 and not after_sign and is_english(self._announcing) and not continues(word):
+                self._stated = False  # "password rotation is weekly"
+            if (place == 0 and word in listed("about")) or (self._kind is Kind.LOGIN and word in listed("called")):
+                return  # the password manager, the login page, the name of a network or of an account
+            walk.past(token[0].lower(), word)
+            if self._ends(token[0], place) or walk.between > _MOST_BETWEEN or token.end() > self._after:
+                return
+
+    def _joins(self, walk: Walk, token: re.Match[str]) -> bool:
+        near, unjoined = walk.is_near(token[0]), self._unjoined
+        joined = near and (walk.preposition or walk.between <= unjoined + (0 if walk.changed else 2))
+        joined |= walk.between <= unjoined and not walk.changed
+        joined &= walk.change or walk.previous not in listed("place")
+        return joined or self._is_pin(walk, token)
+
+    def _joins_pair(self, walk: Walk, token: re.Match[str]) -> bool:
+        """Return whether a value follows the name of a user: "root / X", "ana and X"."""
+        separated = walk.previous in ("/", "|") or (walk.place == 0 and self._announcing[-1] == "/")
+        named = separated or (walk.preposition and walk.is_near(token[0]) and walk.between > 0)
+        return named or walk.previous in listed("and")
+
+    def _is_pin(self, walk: Walk, token: re.Match[str]) -> bool:
+        """Return whether a value can be the code that a word announces a few words before."""
+        value, start = bare(token)
+        if self._kind is not Kind.PIN or not DIGITS.fullmatch(value) or YEAR.fullmatch(value):
+            return False
+        counted = walk.previous in listed("numbered") or walk.previous in listed("place")
+        return not counted and walk.between <= _MOST_BETWEEN_PIN and ends_clause(self._text, start + len(value))
+
+    def _states(self, value: str, token: re.Match[str], *, linked: bool, walk: Walk, after_sign: bool) -> bool:
+        """Return whether the sentence says that this is the value, whatever it looks like."""
+        quoted = token[0][0] in QUOTES
+        if self._announcing in listed("pairs"):  # "creds: ana / X"
+            clause = ends_clause(self._text, bare(token)[1] + len(value))
+            return walk.previous in ("/", ":") and walk.between == 1 and clause
+        if not self._stated or (_UNSPACED.match(value) and not quoted):
+            return False
+        if not ends_clause(self._text, bare(token)[1] + len(value)):
+            return False
+        if (linked or self._is_changed_to(walk, token)) and walk.between <= (
+            0 if self._ambiguous else _MOST_BETWEEN_STATED
+        ):
+            return True
+        if after_sign or self._ambiguous or token[0][0] in "([":
+            return False
+        latin = _LATIN.match(self._text, self._word.start)
+        if not latin and walk.between <= self._unjoined and _is_foreign(value):  # "the password of the mail kiwi"
+            return not walk.previous or not is_function_word(walk.previous)
+        if walk.place:
+            return False
+        before = self._lowered[max(0, self._word.start - _BEFORE) : self._word.start]
+        several = LINKED.fullmatch(value) is not None and not (is_english(self._announcing) and "_" in value)
+        return quoted or several or before.rstrip().rpartition(" ")[2] in listed("with") or follows_user(before)
+
+    def _is_changed_to(self, walk: Walk, token: re.Match[str]) -> bool:
+        """Return whether the word before says what the secret is changed to, in the same clause: "set it to X"."""
+        if not walk.change or walk.place == 0 or walk.previous not in listed("changed to"):
+            return False
+        clause = self._lowered[self._end : token.start()]
+        earlier = clause.split()[:-1]
+        return "," not in clause and all(listed(key).isdisjoint(earlier) for key in ("changed from", "changed to"))
 
     def _ends(self, token: str, place: int) -> bool:
         """Return whether a sentence ends, but not between "the password?" and its answer."""
-        asked = token.endswith("?") and place <= 1 and self._kind is not Kind.LOGIN
-        return _SENTENCE_END.search(token) is not None and not asked
+        asked = token.endswith("?") and (place <= 1 or self._kind is Kind.PIN) and self._kind is not Kind.LOGIN
+        return ends_sentence(token) and not asked
 
-    def _judged(self, value: str, start: int, *, joined: bool) -> Iterator[Found]:
+    def _judged(self, value: str, start: int, joint: Joint, *, pair: bool = False) -> Iterator[Found]:
         """Yield a value, or its part after the name of a user, if it is a secret."""
-        if not _UNLIKE_A_WORD.search(value) or (self._kind is Kind.PIN and not joined) or self._is_code(value):
+        joined = joint >= Joint.JOINED
+        if joint is not Joint.STATED and not UNLIKE_A_WORD.search(value):
+            return
+        if (self._kind is Kind.PIN and not joined) or is_code(self._word, value):
             return
         for separator in "/:=" if self._kind is not Kind.TOKEN else "":
             user, _, password = value.partition(separator)
-            pair = user.isalnum() and strength(user) is Strength.NO and "=" not in password
-            if pair and strength(password) >= (Strength.POSSIBLE if joined else Strength.LIKELY):
+            named = user.replace("_", "").isalnum() and strength(user) is Strength.NO and "=" not in password
+            if named and strength(password) >= (Strength.POSSIBLE if joined or pair else Strength.LIKELY):
                 yield Found(start + len(user) + 1, start + len(value), self._kind.value)
                 return
-        if self._accepts(value, joined=joined) or (joined and self._may_choose(value, start)):
+        if accepts(self._word, value, joint):
             yield Found(start, start + len(value), self._kind.value)
+
+    def in_next_sentence(self) -> Iterator[Found]:
+        """Yield the value in the sentence after the word: "I set a new one. It's X"."""
+        sentence = _SENTENCE.match(self._text, self._end) if self._kind in (Kind.PASSWORD, Kind.NEW) else None
+        said = it_is(self._text, sentence.end()) if sentence else None
+        if sentence is None or said is None:
+            return
+        asked = "?" in sentence[0] or "？" in sentence[0]
+        if not (said["it"] or said["after"] or asked or (self._kind is Kind.NEW and ":" in sentence[0])):
+            return
+        value, password = said["value"], self._word._replace(kind=Kind.PASSWORD)
+        changes = (
+            self._stated and not self._ambiguous and (asked or is_renewed(self._lowered, self._before, sentence.end()))
+        )
+        unlike = accepts(password, value, Joint.JOINED) or UNLIKE_A_NAME.search(value) is not None
+        if (changes or unlike) and accepts(password, value, Joint.STATED):
+            yield Found(*said.span("value"), self._kind.value)
 
     def _preceding(self) -> Iterator[Found]:
         """Yield the value in "hunter2 is the password" and in "use hunter2 as password"."""
-        if not _UNLIKE_A_WORD.search(self._text, self._before, self._word.start):
+        stated = self._stated and not self._ambiguous
+        if not stated and not UNLIKE_A_WORD.search(self._text, self._before, self._word.start):
             return
-        tokens = list(_TOKEN.finditer(self._text, self._before, self._word.start))
-        if self._before == self._word.start - _BEFORE:
+        tokens = list(TOKEN.finditer(self._text, self._before, self._word.start))
+        if tokens and self._before == self._word.start - _BEFORE:
             del tokens[0]  # it may be the end of a word
-        following = ""
-        after = self._word.start
-        for token in tokens[: -_MOST_BEFORE - 1 : -1]:
-            if "\n" in self._text[token.end() : after] or (following and _SENTENCE_END.search(token[0])):
+        following, after, last = "", self._word.start, is_last(self._text, self._end)
+        for place, token in enumerate(tokens[: -_MOST_BEFORE - 1 : -1]):
+            if "\n" in self._text[token.end() : after] or (following and ends_sentence(token[0])):
                 return
-            value, start = _bare(token)
-            apart = following or token.end() < after
-            if apart and _UNLIKE_A_WORD.search(value) and not re.search("[=<]", value):
-                joined = _joins(following) and not value.replace("-", "").isdigit() and self._is_last(self._end)
-                if strength(value) is Strength.LIKELY or (joined and self._kind in (Kind.PASSWORD, Kind.TOKEN)):
-                    yield from self._judged(value, start, joined=joined)
+            value, start = bare(token)
+            if (following or token.end() < after) and not _ASSIGNS.search(value):
+                earlier = tokens[-place - 2] if place + 1 < len(tokens) else None
+                joined = joins(following) and (last or following in listed("as")) and not is_number(value)
+                if self._kind is Kind.PIN:
+                    joined = (
+                        not following
+                        and token[0] == value
+                        and DIGITS.fullmatch(value) is not None
+                        and not YEAR.fullmatch(value)
+                    )
+                    yield from self._judged(value, start, Joint.JOINED if joined else Joint.NEAR)
+                elif stated and place <= _MOST_AFTER_SUBJECT and self._is_subject(token, earlier, following):
+                    yield from self._judged(value, start, Joint.STATED)
+                elif strength(value) is Strength.LIKELY or (joined and self._kind in (Kind.PASSWORD, Kind.TOKEN)):
+                    yield from self._judged(value, start, Joint.JOINED if joined else Joint.NEAR)
             following, after = token[0].lower(), token.start()
 
+    def _is_subject(self, token: re.Match[str], earlier: re.Match[str] | None, following: str) -> bool:
+        """Return whether a token is the subject of "X is the password", or in quotes in "try 'X' as the password"."""
+        if token[0][0] in QUOTES and token[0][-1] in _CLOSING_QUOTES and joins(following):
+            return True
+        if is_english(self._announcing) and not ends_clause(self._text, self._end):
+            return False
+        before = earlier[0].lower() if earlier else "."
+        if following in listed("as"):  # "use X as password", but not "use your name as password"
+            return not is_function_word(before.strip(EDGES))
+        if following in listed("still"):  # "is X still the password?"
+            return states(before, self._announcing)
+        verb = following.replace("'", "").replace("’", "").isalpha() and states(following, self._announcing)
+        begins = earlier is None or before[-1] in _CLAUSE_ENDS or "\n" in self._text[earlier.end() : token.start()]
+        return begins and (verb or following.startswith(_STATING_PARTICLES))
 
-def _forms(value: str) -> set[str]:
-    """Return a value with one character for each word and number, and with the lengths of its parts."""
-    return {
-        re.sub(r"[^\W\d_]+", "a", re.sub("[0-9]+", "0", value)),
-        re.sub(r"[^\W_]+", lambda part: f"{len(part[0])} ", value),
-    }
-
-
-def _bare(token: re.Match[str]) -> tuple[str, int]:
-    """Return a value without quotes and punctuation, and where it begins."""
-    value = token[0].lstrip(_LEFT_EDGES)
-    return value.rstrip(_EDGES + "?"), token.end() - len(value)
-
-
-def _joins(word: str) -> bool:
-    """Return whether a word, or the sign at its end, joins a name and its value."""
-    return word in _joining_words() or word.endswith(_JOINING_SIGNS) or word.startswith(("が", "を", "作为"))
-
-
-@functools.cache
-def _joining_words() -> frozenset[str]:
-    from memotherm.text.language import WORD_LISTS
-
-    return frozenset([*listed("joining"), *WORD_LISTS["other"]["linking"].split(), *WORD_LISTS["other"]["now"].split()])
-
-
-@functools.cache
-def _changed() -> re.Pattern[str]:
-    return re.compile(rf"(?<![^\W_])(?:{'|'.join(sorted(listed('changed')))})")
-
-
-@functools.cache
-def _function_words() -> frozenset[str]:
-    from memotherm.text.language import FUNCTION_WORDS, SCRIPT_FUNCTION_WORDS
-
-    return SCRIPT_FUNCTION_WORDS.union(*FUNCTION_WORDS.values())
+    def _changes(self) -> Iterator[Found]:
+        """Yield both values of a change: "from X to Y"."""
+        if not self._stated:
+            return
+        change = was_changed(self._lowered, self._before, self._limit)
+        tokens = list(TOKEN.finditer(self._text, self._before, min(self._limit, self._after)))
+        tokens = tokens[: _MOST_AFTER + _MOST_BEFORE]
+        for source, old, to, new in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+            first, changes_to = source[0].lower(), to[0].lower() in listed("changed to")
+            named = changes_to and change and first in listed("changed from")
+            swapped = changes_to and replaced().match(first) and not (old[0].islower() and new[0].islower())
+            if not (named or swapped or to[0] in listed("between")) or "\n" in self._text[source.start() : new.start()]:
+                continue
+            values = [bare(each) for each in (old, new)]
+            if old[0] != new[0] and all(may_be_chosen(value) for value, _ in values):
+                yield from (Found(start, start + len(value), self._kind.value) for value, start in values)
 
 
-def is_function_word(word: str) -> bool:
-    """Return whether a word in lower case has a function in grammar only, in any language."""
-    if not word or word in _joining_words():
-        return True
-    return word in _function_words() or word.partition("'")[0] in _function_words()
-
-
-#: The most lines of a table.
-_MOST_LINES = 500
-_AROUND_CELL = ' "*_`'
-
-
-def _column(text: str, word: Announced) -> tuple[list[Found], int]:
-    """Return the secrets below the head of a column in a table or CSV file, and where the table ends."""
-    begin = text.rfind("\n", max(0, word.start - _AFTER), word.start) + 1
-    end = text.find("\n", word.end, word.end + _AFTER)
-    if end < 0 or begin < word.start - _AFTER:
-        return [], 0
-    head = text[begin:end]
-    separator = next((each for each in "|\t;," if each in head), None)
-    if separator is None:
-        return [], 0
-    left, right = text[begin : word.start].rpartition(separator)[2], text[word.end : end].partition(separator)[0]
-    if left.strip(_AROUND_CELL) or right.strip(_AROUND_CELL):
-        return [], 0
-    number, width = text.count(separator, begin, word.start), head.count(separator)
-    found = []
-    for _ in range(_MOST_LINES):
-        begin, end = end + 1, text.find("\n", end + 1)
-        end = len(text) if end < 0 else end
-        cells = text[begin:end].split(separator)
-        if begin >= len(text) or len(cells) != width + 1:
-            break
-        value = cells[number].strip(_AROUND_CELL)
-        if strength(value) >= Strength.POSSIBLE:
-            start = begin + sum(len(cell) + 1 for cell in cells[:number]) + cells[number].find(value)
-            found.append(Found(start, start + len(value), word.kind.value))
-    return found, begin
+def _is_foreign(value: str) -> bool:
+    """Return whether a value is a word in small Latin letters, and no name of a user such as "root"."""
+    return value.isascii() and value.isalpha() and value.islower() and value not in listed("users")

@@ -12,9 +12,11 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from memotherm.text.announced_secrets import announced_secrets, is_function_word
+from memotherm.text.announced_secrets import announced_secrets
 from memotherm.text.patterns import lazy_pattern
+from memotherm.text.secret_grammar import is_function_word, is_state
 from memotherm.text.secret_values import Found, is_placeholder, is_random, listed_secrets
+from memotherm.text.secret_words import announcing_words
 
 _QUOTED = r"(?:\"(?P<{0}1>[^\"\n]{{1,200}}+)\"|'(?P<{0}2>[^'\n]{{1,200}}+)'|(?P<{0}3>[^\s\"'|;&<>]{{1,200}}+))"
 _VALUE = _QUOTED.format("secret")
@@ -42,6 +44,12 @@ _FORMS = (
         "a bearer token",
         "bearer",
         r"\b(?i:bearer)\s{1,4}(?=[A-Za-z._~+/=-]{0,200}+[0-9])(?P<secret>[A-Za-z0-9._~+/=-]{16,4000}+)",
+    ),
+    ("a password of nmcli", "nmcli", rf"\bnmcli\b[^\n|;]{{0,200}}?\spassword\s{{1,3}}{_VALUE}"),
+    (
+        "a password of PostgreSQL",
+        "pgpass",
+        r"(?m:^[^\s:]{1,100}+:(?:[0-9]{1,5}+|\*):[^\s:]{1,60}+:[^\s:]{1,60}+:(?P<secret>[^\s:]{4,200}+)$)",
     ),
     ("a password of Redis", "requirepass", rf"\b(?:requirepass|masterauth)\s{{1,3}}{_VALUE}"),
     ("a password of SQL", "identified", r"(?i:identified\s{1,4}by\s{1,4})[\"'](?P<secret>[^\"'\n]{4,200}+)[\"']"),
@@ -107,6 +115,8 @@ _OPTIONS = (
     ),
 )
 _ALL_FORMS = (*_FORMS, *_OPTIONS)
+#: What a help text shows instead of a value.
+_METAVARIABLES = frozenset(("TEXT", "STRING", "VALUE", "PASSWORD", "PASS", "PASSPHRASE", "SECRET"))
 _COOKIES = lazy_pattern(r"(?i:\bcookie)\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?(?=[\w.-]{1,80}+=)")
 _COOKIE = lazy_pattern(r"\s{0,3}(?P<name>[\w.-]{1,80}+)(?:=(?P<secret>[^\s;\"'\\]{0,4000}+))?+;?")
 _SESSION = lazy_pattern(
@@ -132,8 +142,8 @@ _SEED = lazy_pattern(
 #: A passphrase of several words.
 _PASSPHRASE = lazy_pattern(
     r"(?i:pass[ -]?phrase|phrase (?:de passe|secrète)|frase (?:secreta|segreta)|wachtzin|password(?=\s{0,3}=))"
-    r"[\"']?(?:\s{1,3}[^\s:=,;.!?]{1,20}+){0,5}?(?:\s{0,3}[:=]|\s{1,3}(?:is|ist|lautet|est|es|è|é))\s{0,3}(?P<quote>[\"'`]?)"
-    r"(?P<secret>[^\W\d_]{3,12}+(?: (?:[^\W\d_]{3,12}+|[0-9]{1,4}+)){3,7}+)"
+    r"[\"']?(?:\s{1,3}[^\s:=,;.!?]{1,20}+){0,5}?(?:\s{0,3}[:=]|\s{1,3}(?P<verb>is|ist|lautet|est|es|è|é))\s{0,3}(?P<quote>[\"'`]?)"
+    r"(?P<secret>[^\W\d_]{3,12}+(?: (?:[^\W\d_]{1,12}+|[0-9]{1,4}+)){2,7}+)"
     r"(?:(?P=quote)(?<=[\"'`])|(?=[.!]?(?:\s{0,3}$|\s{0,3}\n)))"
 )
 
@@ -155,7 +165,7 @@ def credentials(text: str) -> Iterator[Found]:
         # Compiled, and cached by `re`, when a text contains the hint.
         for match in re.finditer(pattern, text):
             for group, value in match.groupdict().items():
-                if value and group.startswith("secret") and not is_placeholder(value):
+                if value and group.startswith("secret") and not is_placeholder(value) and value not in _METAVARIABLES:
                     yield Found(*match.span(group), name)
     if "cookie" in lowered or "sess" in lowered or "csrf" in lowered or "connect.sid" in lowered:
         yield from _cookies(text)
@@ -167,8 +177,13 @@ def _phrases(text: str) -> Iterator[Found]:
     """Yield secrets that are several words."""
     yield from (Found(*match.span("secret"), "a seed phrase") for match in _SEED.finditer(text))
     for match in _PASSPHRASE.finditer(text):
-        # A sentence has words for grammar.
-        if not any(map(is_function_word, match["secret"].lower().split())):
+        words = match["secret"].lower().split()
+        if match["verb"]:  # a sentence has words for grammar
+            phrase = len(words) > 3 and not any(map(is_function_word, words))
+        else:  # after a sign, they may be in the middle
+            ends = words[0], words[-1]
+            phrase = not (any(map(is_function_word, ends)) or is_state(words[0]) or announcing_words(" ".join(words)))
+        if phrase:
             yield Found(*match.span("secret"), "a passphrase")
 
 
@@ -258,7 +273,7 @@ _OTHERS = (
         "a webhook",
         "hook",
         (
-            r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/(?=[0-9]{10,25}/)"
+            r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/(?=[0-9]{4,25}/)"
             r"|office\.com/webhookb2/)(?P<secret>[A-Za-z0-9@/+_-]{20,300}+)"
         ),
     ),

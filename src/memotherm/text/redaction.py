@@ -20,7 +20,9 @@ from memotherm.settings import Settings
 from memotherm.text.content import INVISIBLE
 from memotherm.text.credentials import credentials
 from memotherm.text.patterns import lazy_pattern
-from memotherm.text.secret_values import MARK, Found
+from memotherm.text.secret_grammar import Joint
+from memotherm.text.secret_values import MARK, Found, Strength, strength
+from memotherm.text.secret_words import Announced, Kind, accepts
 
 __all__ = [
     "MARK", "Redacted", "RedactedValue", "Redactor", "compiled", "named_values", "private_passages", "redactor",
@@ -224,11 +226,15 @@ def _replaced(text: str, found: Iterable[Found]) -> Redacted:
 #: Small and large letters, digits and symbols in one word, without a word such as "password" beside it.
 _MIXED = (lazy_pattern("[a-z]"), lazy_pattern("[A-Z]"), lazy_pattern("[0-9]"), lazy_pattern("[!#%&*+=?@^~$]"))
 _SHORTEST_MIXED, _LONGEST_MIXED = 10, 200
+_PASSWORD = Announced(0, 0, Kind.PASSWORD)
 _AROUND_WORDS = ".,;:!?\"'`()[]<>"
 
 
 def secret_values(text: str, patterns: Iterable[str] = ()) -> set[str]:
-    """Return the parts of a text that are redacted when it is captured, and words that look like passwords."""
+    """Return the parts of a text that are redacted when it is captured, and words that look like passwords.
+
+    A password that is a plain word is left out: texts that have nothing to do with it contain that word.
+    """
     values = {word for word in _words(text) if _is_mixed(word)}
     first, *pieces = Redactor(patterns=patterns).redact(text).text.split(MARK)
     position = len(first)
@@ -238,12 +244,12 @@ def secret_values(text: str, patterns: Iterable[str] = ()) -> set[str]:
             break
         values.add(_PRIVATE.sub("", text[position:end]).strip())
         position = end + len(piece)
-    return values - {"", MARK}
+    return {value for value in values - {"", MARK} if not value.isalpha() or strength(value) > Strength.NO}
 
 
 def named_values(request: str) -> set[str]:
     """Return the words of a request that may be passwords or keys, such as those that memories are selected by."""
-    return {word for word in _words(request) if word in secret_values(f"password: {word}") | secret_values(word)}
+    return {word for word in _words(request) if accepts(_PASSWORD, word, Joint.JOINED) or word in secret_values(word)}
 
 
 def _words(text: str) -> set[str]:
