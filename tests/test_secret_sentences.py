@@ -6,6 +6,9 @@ say what they were fitted to, and not how they do on others. Half of the first 3
 held out until the rules of plain words were made. Of the later ones, 154 and 181, then 198 and 214, were written before
 the rules were read. The last 213 harmless lines, on code and in ten languages, are by the author of the rules of plain
 words; 111 of them were written before these rules.
+
+`hard_secrets.txt` and `hard_harmless.txt` have 442 and 421 lines of two other writers who knew no rule; no rule was
+made with the secrets. Many of them are plain words that nothing announces: "HBO is on Kyle's account, and the word is".
 """
 
 from __future__ import annotations
@@ -63,6 +66,16 @@ def test_harmless_sentences_stay_as_they_are(half: int) -> None:
     assert len(harmless) > 150
     touched = [redacted for line in harmless if (redacted := Redactor().text(line)) != line]
     assert len(touched) <= 0.02 * len(harmless), "\n".join(touched)
+
+
+def test_what_no_rule_was_made_with_is_the_measure() -> None:
+    """Half of the hardest lines; of the harmless ones beside them, one in a hundred is touched."""
+    secrets, harmless = (
+        lines(f"hard_{name}.txt", 0) + lines(f"hard_{name}.txt", 1) for name in ("secrets", "harmless")
+    )
+    assert sum(map(keeps_nothing, secrets)) >= 0.5 * len(secrets)
+    touched = [redacted for line in harmless if (redacted := Redactor().text(line)) != line]
+    assert len(touched) <= 0.01 * len(harmless), "\n".join(touched)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ _WITHOUT_VERB = lazy_pattern("[\u0400-\u052f]")
 #: The rest of a sentence, to the next one.
 _SENTENCE = lazy_pattern(r"[^.!?。？:\n]{0,80}+(?:[.!:?][\"']?\s{1,3}|[。？]\s{0,3})")
 _LATIN = lazy_pattern("[A-Za-z\u00c0-\u024f]")
-_ASSIGNS = lazy_pattern("[=<]")
+_ASSIGNS, _BRACE = lazy_pattern("[=<]"), lazy_pattern(r"[{\[(]")
 _STATING_PARTICLES = ("が", "가", "이", "는", "은", "是", "は")
 _CLOSING_QUOTES, _CLAUSE_ENDS = "\"'`”“»」』,", ".,;:!?。、，（("
 
@@ -152,7 +152,10 @@ class _Reading:
             return
         if sign:
             self._end = sign.start("quote")
-            self._stated &= not (sign["tag"] or sign["column"] or "\n" in sign[0])
+            # In braces follow other names: "password: { type: ... }".
+            self._stated &= not (
+                sign["tag"] or sign["column"] or "\n" in sign[0] or _BRACE.match(self._text, self._end)
+            )
         if not self._word.about:
             yield from self._following(after_sign=sign is not None)
             yield from self.in_next_sentence()

@@ -54,7 +54,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 #: A symbol that ordinary words do not contain.
 _SYMBOL = re.compile("[!#$%&*+?@^~=§|/:]")
 _PLACEHOLDER = lazy_pattern(
-    r"\$\{|\$[A-Za-z_]\w{0,60}+$|\$\(|\{[\w{]|%[sd(]|%\w{1,60}%|<|\[|\.\.\.|your[-_ ]"
+    r"\$\{|\$[A-Za-z_]\w{0,60}+$|.{0,20}\$[A-Z]{1,20}_[A-Z]|\$\(|\{[\w{]|%[sd(]|%\w{1,60}%|<|\[|\.\.\.|your[-_ ]"
     r"|(?:change[-_]?me|example|placeholder|redacted|dummy|todo|required|nullable)(?![^\W_])",
     re.IGNORECASE,
 )
