@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -230,7 +232,12 @@ def test_configuration_of_the_repository_is_not_executed(here: Memotherm, reposi
     (repository.root / ".gitattributes").write_text("* filter=x diff=x\n")
     here.remember("Run it twice", valid_until=f"commit {'a' * 39}1 is in main", tier="hot")
     here.remember("Use the workaround", valid_until="file docker-compose.yml exists", tier="hot")
+    here.remember("Read the file first", metadata={"anchors": ["src/legacy.py:1"]}, tier="hot")
     _committed(repository, {"docker-compose.yml": "services:\n"})
+    repository.write({"src/legacy.py": None})
+    # To look for a rename, git reads the index, and asks a monitor then.
+    index = b"DIRC" + struct.pack(">II", 2, 0)
+    (repository.git / "index").write_bytes(index + hashlib.sha1(index, usedforsecurity=False).digest())
     text = here.context().text
     assert "workaround" not in text
     assert "twice" in text

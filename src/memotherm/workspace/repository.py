@@ -2,8 +2,9 @@
 
 References are read from the files of git, without a process, because this happens at every recall. Only what looks like
 the end of a memory, and renames, are asked of git itself, by commands that execute nothing of the repository:
-`cat-file`, `ls-tree`, `diff-tree` and `merge-base` run no hooks, filters, pagers or file system monitors, whatever its
-configuration says, and with `GIT_ALLOW_PROTOCOL` and `GIT_NO_LAZY_FETCH` they fetch nothing that a partial clone lacks.
+`cat-file`, `ls-tree`, `diff-tree` and `merge-base` run no hooks, filters or pagers, whatever its configuration says,
+nor, with `_READS`, file system monitors; with `GIT_ALLOW_PROTOCOL` and `GIT_NO_LAZY_FETCH` they fetch nothing that a
+partial clone lacks.
 They get full ids of commits, so their answers never change and are cached.
 """
 
@@ -27,8 +28,9 @@ _TIMEOUT = 1.0
 _MAIN_BRANCHES = ("main", "master", "trunk")
 #: Files of a merge, a rebase and the like that have not ended.
 _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
-#: Options of git: no pager, no other objects in place of those that are asked for, paths without patterns.
-_READS = ("--no-pager", "--no-replace-objects", "--literal-pathspecs")
+#: Options of git: no pager, no other objects in place of those that are asked for, paths without patterns, and no
+#: monitor, which `diff-tree` would run when it reads the index.
+_READS = ("--no-pager", "--no-replace-objects", "--literal-pathspecs", "-c", "core.fsmonitor=")
 _COMMIT = re.compile(r"[0-9a-f]{4,64}")
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _RENAMED = re.compile(r"\tBranch: renamed refs/heads/(\S{1,250}) to refs/heads/")
