@@ -133,10 +133,15 @@ def test_files_end_a_memory_when_they_are_committed_to_the_main_branch(
         {"pyproject.toml": "[project]\n"},
         {"pyproject.toml": "<<<<<<< HEAD\n"},
         {"package.json": "{"},
+        {"pyproject.toml": "", "requirements.txt": "django==4.2.1 --hash=sha256:9a8b7c6d\n"},
+        {"pyproject.toml": "", "package.json": '{"dependencies": {"django": "npm:other@19.0.0"}}'},
+        {"pyproject.toml": "", "package.json": '{"dependencies": {"django": "github:a/django#v19.0.0"}}'},
+        {"pyproject.toml": "", "package.json": '{"dependencies": {"django": "patch:django@npm%3A4.2.0#~/9.patch"}}'},
+        {"pyproject.toml": "", "package.json": '{"dependencies": {"django": "4.2.0-canary-308.20260101"}}'},
     ],
 )
 def test_other_versions_end_nothing(here: Memotherm, repository: SmallRepository, files: dict[str, str]) -> None:
-    """Candidates for a release, upper bounds, other packages, and files that say nothing."""
+    """Candidates for a release, upper bounds, other packages, numbers of other things, and files that say nothing."""
     here.remember("Use the workaround", valid_until="version of django at least 5.1", tier="hot")
     _committed(repository, files)
     assert "workaround" in here.context().text
@@ -156,12 +161,14 @@ def test_a_merged_branch_ends_a_memory_also_when_it_was_deleted(here: Memotherm,
 
 
 def test_a_commit_in_a_branch_and_a_tag_end_a_memory(here: Memotherm, repository: SmallRepository) -> None:
-    """A tag for a candidate of the release does not."""
+    """A tag for a candidate of the release does not, nor one that is a date."""
     tip = _tip(repository, "feature/x")
     here.remember("Run the script twice", valid_until=f"commit {tip[:9]} is in main", tier="hot")
     here.remember("Keep the alias", valid_until="tag at least 2.0", tier="hot")
     repository.point("tags/v2.0.0-rc1", tip)
     repository.point("tags/docs-9.0", tip)
+    repository.point("tags/20261120", tip)
+    repository.point("tags/v2026.11.20", tip)
     assert "script" in here.context().text
     assert "alias" in here.context().text
     repository.point("tags/v2.0.1", tip)

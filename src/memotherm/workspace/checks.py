@@ -17,7 +17,7 @@ from memotherm.errors import InvalidInput
 from memotherm.hooks.project import project_at
 from memotherm.text.conditions import RELEASE, UNNAMED, Condition, parse_condition
 from memotherm.workspace.repository import PresentFiles, Repository
-from memotherm.workspace.versions import Files, highest_tag, languages, version_key, version_of
+from memotherm.workspace.versions import Files, is_tagged, languages, version_key, version_of
 
 __all__ = ["Workspace"]
 
@@ -156,7 +156,7 @@ class Workspace:
             return None if commit is None else _holds(condition, repository.committed(commit))
         if condition.subject == "tag":
             tags = repository.tags()
-            return None if tags is None else (highest_tag(tags) or (0,)) >= version_key(condition.value)
+            return None if tags is None else is_tagged(condition.value, tags)
         if condition.subject == "commit":
             return repository.contains(condition.value, condition.name)
         tips = repository.tips(condition.name)

@@ -57,7 +57,11 @@ _MANIFESTS = (
 #: A text is searched as a whole up to this length; of a longer one, so many characters from a name on.
 _SHORT, _AROUND = 20_000, 400
 _NUMBER = re.compile(r"([<>=!~^]{0,3})\s*v?(\d+(?:\.\d+)*)(\.?[*x])?[-.+_]?([a-z]*)", re.IGNORECASE)
+#: One of a requirement: not 256 in `--hash=sha256:...`, or 19 in `npm:other@19` and in `4.2-rc.19`.
+_BOUND = re.compile(rf"(?<![\w.:@#/%+-]){_NUMBER.pattern}", re.IGNORECASE)
 _TAG = re.compile(r"v?(\d+(?:\.\d+){0,3})")
+#: From this number on, the first one of a tag is a year, a date or the number of a build.
+_FIRST_YEAR = 1900
 #: Suffixes that a version has before it is released.
 _EARLIER = ("a", "b", "c", "rc", "alpha", "beta", "dev", "pre", "preview", "next", "snapshot", "canary", "m")
 
@@ -81,9 +85,11 @@ def version_key(text: str) -> Version:
     return _key(found) if found else (0,) * 5
 
 
-def highest_tag(tags: list[str]) -> Version | None:
-    """Return the highest version that is tagged; None if there is none. Only tags such as v1.2 are versions."""
-    return max((version_key(tag) for tag in tags if _TAG.fullmatch(tag)), default=None)
+def is_tagged(wanted: str, tags: list[str]) -> bool:
+    """Return whether a version or a later one is tagged: by a tag such as v1.2, and a date is not after 1.2."""
+    least = version_key(wanted)
+    found = (version_key(tag) for tag in tags if _TAG.fullmatch(tag))
+    return any(version >= least and (version[0] < _FIRST_YEAR) == (least[0] < _FIRST_YEAR) for version in found)
 
 
 def version_of(name: str, files: Files) -> Version | None:
@@ -146,7 +152,7 @@ def _lowest(accepted: str) -> Version:
     """Return the lowest version that a requirement such as `>=3.12,<4` or `^18 || ^20` accepts."""
     lowest = []
     for each in accepted[:200].split("||"):
-        bounds = [found for found in _NUMBER.finditer(each.partition(" - ")[0]) if found[1][:1] not in ("<", "!")]
+        bounds = [found for found in _BOUND.finditer(each.partition(" - ")[0]) if found[1][:1] not in ("<", "!")]
         lowest.append(max((_key(found) for found in bounds), default=(0,) * 5))
     return min(lowest)
 
