@@ -72,6 +72,38 @@ def test_a_rename_is_followed_also_after_a_rebase(here: Memotherm, repository: S
     assert _state(here) == "changed"
 
 
+def test_a_rename_is_followed_of_a_file_that_was_committed_later(here: Memotherm, repository: SmallRepository) -> None:
+    """An agent writes it, a memory is about it, and then it is committed."""
+    first = {"src/client.py": _TEXT}
+    repository.write({"src/new.py": _TEXT.replace("line", "row")})
+    _about(here, "src/new.py:5-10")
+    repository.commit("main", {**first, "src/new.py": _TEXT.replace("line", "row")})
+    repository.write({"src/new.py": None, "lib/new.py": _TEXT.replace("line", "row")})
+    assert _state(here) == "gone"
+    repository.commit("main", {**first, "lib/new.py": _TEXT.replace("line", "row")})
+    assert _state(here) == "moved"
+
+
+def test_a_rename_is_followed_when_the_commit_of_that_time_is_lost(
+    here: Memotherm, repository: SmallRepository
+) -> None:
+    """A rebase has replaced it, and its objects were removed; the file was renamed twice and then rewritten."""
+    lost = repository.commit("main", {"src/client.py": _TEXT, "README": "lost\n"})
+    _about(here, "src/client.py:5-10")
+    repository.delete("heads/main")
+    (repository.git / "objects" / lost[:2] / lost[2:]).unlink()
+    for path in ("src/client.py", "lib/client.py", "lib/http.py"):
+        repository.commit("main", {"README": "rebased\n", path: _TEXT})
+    repository.write({"src/client.py": None, "lib/http.py": _TEXT})
+    assert _state(here) == "moved"
+    repository.commit("main", {"README": "rebased\n", "lib/http.py": "all is new\n"})
+    repository.write({"lib/http.py": "all is new\n"})
+    assert _state(here) == "changed"
+    repository.commit("main", {"README": "rebased\n"})
+    repository.write({"lib/http.py": None})
+    assert _state(here) == "gone"
+
+
 def test_without_its_repository_a_file_is_unknown(
     here: Memotherm, mem: Memotherm, repository: SmallRepository, tmp_path: Path
 ) -> None:

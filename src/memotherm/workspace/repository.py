@@ -2,9 +2,9 @@
 
 References are read from the files of git, without a process, because this happens at every recall. Only what looks like
 the end of a memory, and renames, are asked of git itself, by commands that execute nothing of the repository:
-`cat-file`, `ls-tree`, `diff-tree` and `merge-base` run no hooks, filters or pagers, whatever its configuration says,
-nor, with `_READS`, file system monitors; with `GIT_ALLOW_PROTOCOL` and `GIT_NO_LAZY_FETCH` they fetch nothing that a
-partial clone lacks.
+`cat-file`, `ls-tree`, `diff-tree`, `rev-list` and `merge-base` run no hooks, filters or pagers, whatever its
+configuration says, nor, with `_READS`, file system monitors; with `GIT_ALLOW_PROTOCOL` and `GIT_NO_LAZY_FETCH` they
+fetch nothing that a partial clone lacks.
 They get full ids of commits, so their answers never change and are cached.
 """
 
@@ -32,6 +32,8 @@ _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", 
 #: monitor, which `diff-tree` would run when it reads the index.
 _READS = ("--no-pager", "--no-replace-objects", "--literal-pathspecs", "-c", "core.fsmonitor=")
 _COMMIT = re.compile(r"[0-9a-f]{4,64}")
+#: The exit code of git for what it cannot read.
+_UNKNOWN_COMMIT = 128
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _RENAMED = re.compile(r"\tBranch: renamed refs/heads/(\S{1,250}) to refs/heads/")
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
@@ -146,14 +148,28 @@ class Repository:
         return [name, *dict.fromkeys(old for old in _RENAMED.findall(log) if old != name and not self.tips(old))]
 
     def renamed(self, path: str, since: str, commit: str) -> str | None:
-        """Return the new path of a file that was renamed between two commits; None if no rename of it is known."""
-        if not _ID.fullmatch(since) or since == commit:
+        """Return the new path of a file that was renamed between two commits; None if no rename of it is known.
+
+        The first one may be before the file was committed, or lost by a rebase: then its last commit tells.
+        """
+        if since == commit:
             return None
+        if new := self._renames(since, commit).get(path):
+            return new
+        for bounds in ((f"^{since}", commit), (commit,)):
+            code, output = _git(str(self._own), "rev-list", "-1", *bounds, "--", path)
+            if code != _UNKNOWN_COMMIT:
+                break
+        last = output.decode().strip()
+        new = self._renames(f"{last}^", last).get(path) if _ID.fullmatch(last) else None
+        return new and (self.renamed(new, last, commit) or new)
+
+    def _renames(self, since: str, commit: str) -> dict[str, str]:
+        """Return the new paths of the files that were renamed between two commits."""
         options = ("-r", "-z", "-M", "-l200", "--diff-filter=R", "--name-status", "--no-ext-diff", "--no-textconv")
         code, output = _git(str(self._own), "diff-tree", *options, since, commit)
         fields = output.decode("utf-8", "replace").split("\0") if code == 0 else []
-        pairs = zip(fields[1::3], fields[2::3], strict=False)
-        return next((new for old, new in pairs if old == path), None)
+        return dict(zip(fields[1::3], fields[2::3], strict=False))
 
     def contains(self, branch: str, commit: str) -> bool | None:
         """Return whether a commit is in a branch, local or of a remote; None if unknown."""
