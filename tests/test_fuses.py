@@ -251,6 +251,25 @@ def test_configuration_of_the_repository_is_not_executed(here: Memotherm, reposi
     assert not trap.exists()
 
 
+@pytest.mark.sqlite
+def test_a_hostile_repository_fails_no_recall(here: Memotherm, repository: SmallRepository) -> None:
+    """References in a thousand folders, one in the other, are not read; nor is a committed file of any size."""
+    here.remember("Keep the alias", valid_until="tag at least 2.0", tier="hot")
+    here.remember("Use the workaround", valid_until='file notes.txt contains "2.0"', tier="hot")
+    _committed(repository, {"notes.txt": "2.0" + " " * 4_000_000})
+    repository.write({"notes.txt": "2.0"})
+    deep = [Path(f"{repository.git}/refs/tags{'/a' * depth}") for depth in range(1, 1000)]
+    for folder in deep:
+        folder.mkdir()
+    try:
+        text = here.context().text
+    finally:
+        for folder in reversed(deep):
+            folder.rmdir()  # pytest itself could not
+    assert "alias" in text
+    assert "workaround" in text
+
+
 def test_a_captured_statement_gets_its_condition_if_it_is_sure(here: Memotherm, repository: SmallRepository) -> None:
     """A name that only the repository tells is a guess; so is what an assistant says."""
     sure = here.capture("We keep the old endpoint until feature/x is merged.").memory

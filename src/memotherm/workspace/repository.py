@@ -190,14 +190,17 @@ class Repository:
 
 
 def _loose(folder: Path, name: str) -> Iterator[str]:
-    """Yield the names of the references below a folder."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            below = f"{name}/{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                yield from _loose(folder / entry.name, below)
-            else:
-                yield below
+    """Yield the names of the references below a folder, however deep it is."""
+    waiting = [(folder, name)]
+    while waiting:
+        folder, name = waiting.pop()
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                below = f"{name}/{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((folder / entry.name, below))
+                else:
+                    yield below
 
 
 # Files, now and in a commit
@@ -239,8 +242,13 @@ class CommittedFiles:
 
     def text(self, path: str) -> str | None:
         """Return the text of a file; None if there is none, or it is too large."""
-        code, output = _git(self._directory, "cat-file", "blob", f"{self._commit}:{path}")
-        return None if code or len(output) > _MAX_FILE_BYTES else output.decode("utf-8", "replace")
+        name = f"{self._commit}:{path}"
+        # Some kilobytes of objects can be a gigabyte of text.
+        code, size = _git(self._directory, "cat-file", "-s", name)
+        if code or int(size) > _MAX_FILE_BYTES:
+            return None
+        code, output = _git(self._directory, "cat-file", "blob", name)
+        return None if code else output.decode("utf-8", "replace")
 
 
 def _is_ancestor(directory: str, commit: str, tip: str) -> bool | None:
