@@ -58,6 +58,11 @@ _LOOKING_GIT = listed("status diff log show branch blame grep remote fetch add r
 #: Words before the program that is meant.
 _WRAPPERS = (("sudo",), ("time",), ("nice",), ("npx",), ("bunx",), ("uvx",), ("bundle", "exec"), ("uv", "run"),
              ("poetry", "run"), ("pnpm", "exec"), ("python", "-m"), ("python3", "-m"))  # fmt: skip
+#: Options before a subcommand, each with a value: `git -C web push`.
+_BEFORE_VALUES = listed(
+    "-C -c -n -f -R -F --git-dir --work-tree --prefix --cwd --dir --directory --filter --namespace --context "
+    "--kubeconfig --workspace --project --profile --region --repo --file"
+)
 _INTERPRETERS = listed("bash sh zsh python python3 node ruby perl php deno bun source .")
 
 
@@ -65,7 +70,7 @@ class Command(NamedTuple):
     """A command of a line."""
 
     program: str
-    #: The first word that is no option, if it is a plain word.
+    #: The first word that is no option or value of one, if it is a plain word.
     subcommand: str
     words: frozenset[str]
     options: frozenset[str]
@@ -94,7 +99,9 @@ def commands(text: str) -> tuple[Command, ...]:
 def _command(words: list[str]) -> list[Command]:
     program, arguments = words[0].rpartition("/")[2], words[1:]
     positional = [word for word in arguments if not word.startswith("-") and word not in (".", "..", "./...")]
-    subcommand = positional[0] if positional and _SUBCOMMAND.fullmatch(positional[0]) else ""
+    told = zip(("", *arguments), arguments, strict=False)
+    free = [word for option, word in told if option not in _BEFORE_VALUES and word in positional]
+    subcommand = free[0] if free and _SUBCOMMAND.fullmatch(free[0]) else ""
     if program in _LOOKING or (program == "git" and subcommand in _LOOKING_GIT) or not program:
         return []
     script = words[0] if "/" in words[0] else positional[0] if program in _INTERPRETERS and positional else ""
