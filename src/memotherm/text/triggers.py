@@ -28,7 +28,11 @@ FIX = "fix"
 _SENTENCE_CHARS = 200
 _CODE = lazy_pattern(r"`([^`\n]{2,200})`")
 _QUOTED = lazy_pattern(r"`([^`\n]{4,200})`|\"([^\"\n]{4,200})\"|“([^”\n]{4,200})”|„([^“\n]{4,200})“")
-_PATH = lazy_pattern(r"(?<![\w.@:/~*-])(?=[^\s]{0,300}[./])[\w.@~*/-]++")
+#: Steps of routes included: app/[slug]/page.tsx, app/(auth)/login.tsx, routes/$id.tsx, routes/+page.svelte.
+_PATH = lazy_pattern(
+    r"(?<![\w.@:/~*-])(?=[^\s]{0,300}[./])"
+    r"(?:[\w.@~*/-]|(?<=/)(?:\[{1,2}[\w.@-]{1,60}\]{1,2}|\([\w.@-]{1,60}\))|(?<=[/.])[+$])++"
+)
 _EXTENSIONS = listed(
     "py pyi ipynb js jsx ts tsx mjs cjs vue svelte rs go rb rake java kt kts scala swift c h cc cpp hpp cs php pl lua "
     "ex exs erl hs ml r jl dart sql sh bash zsh ps1 bat html htm css scss sass less md mdx rst tex txt csv tsv json "
@@ -111,7 +115,10 @@ _LONGEST_ERROR = 400
 
 
 def _paths(text: str) -> Iterator[str]:
-    """Yield the paths that a text names."""
+    """Yield the paths that a text names; one with spaces only in code quotes."""
+    for quote in _CODE.findall(text):
+        if " " in quote and "/" in quote and quote.rpartition(".")[2].lower() in _EXTENSIONS:
+            yield quote
     for match in _PATH.finditer(text):
         path = match[0].rstrip(".-").removeprefix("./")
         last = path.rpartition("/")[2]
