@@ -129,6 +129,8 @@ def test_a_command_concerns_the_same_program_and_subcommand(command: str, text: 
         ("/home/a/x.py:12: error: No module named 'yaml'", 'C:\\b\\x.py:7: error: No module named "yaml"', True),
         ("error: No module named 'yaml'", "error: No module named 'toml'", False),
         ("\x1b[31mpanic:\x1b[0m index 7 of 3 is out of range", "panic: index 12 of 9 is out of range", True),
+        ("エラー: 接続が拒否されました: 10.0.0.1", "エラー: 接続が拒否されました: 10.0.0.2", True),
+        ("错误：找不到模块配置文件", "错误：找不到数据库服务器", False),
         ("10:22:01 commit 3f2a9c1d was not found upstream", "10:25:44 commit 99aa12bc was not found upstream", True),
     ],
 )
@@ -136,6 +138,21 @@ def test_an_error_has_the_same_signature_in_another_place_and_time(first: str, s
     """Paths, numbers, hashes, times and colours differ, names in quotation marks do not."""
     assert error_signature(first)
     assert (error_signature(first) == error_signature(second)) is same
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        ("FEHLER: Zeitüberschreitung beim Verbinden nach 30 s", "„Zeitüberschreitung beim Verbinden“: VPN aus"),
+        ("Erreur : Connexion refusée par le serveur", "« Connexion refusée par le serveur » : le VPN est coupé"),
+        ("エラー: 接続が拒否されました: 10.0.0.1", "「接続が拒否されました」はVPNが切れている"),
+        ("错误：找不到模块配置文件", "“找不到模块配置文件”：先运行 make setup"),
+    ],
+)
+def test_an_error_is_named_in_the_quotation_marks_of_a_language(error: str, text: str) -> None:
+    """In those that it is written with, and without spaces where it has none."""
+    assert reason_for_call(ToolCall("Bash", (), "./start", error), "fact", text) == "it names the same error"
+    assert "!" in trigger_names("fact", text)
 
 
 @pytest.mark.parametrize("line", ["Traceback (most recent call last):", "Error:", "FAIL", "  at run (a.js:1:2)", ""])

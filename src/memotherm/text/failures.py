@@ -22,6 +22,8 @@ _MOST_SIGNATURES = 40
 #: A longer line is data; a shorter signature says nothing.
 _LONGEST_LINE = 400
 _SHORTEST, _FEWEST_WORDS = 12, 2
+#: Without spaces, a few characters say as much: 接続が拒否されました.
+_UNSPACED = lazy_pattern(r"[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff]{6}")
 
 _CONTROL = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f](?:(?<=\x1b)\[[0-9;?]{0,40}[A-Za-z])?")
 _PART = lazy_pattern(
@@ -53,7 +55,8 @@ def error_signature(line: str) -> str:
     plain = _CONTROL.sub("", line).strip().lower()
     told = " ".join(_PART.sub(_kept, _MARKS.sub("", plain)).split()).strip(" :.,;!-")
     letters = sum(map(str.isalpha, told))
-    if letters < _SHORTEST or told.count(" ") + 1 < _FEWEST_WORDS or _GENERIC.match(told):
+    says_little = letters < _SHORTEST or told.count(" ") + 1 < _FEWEST_WORDS
+    if (says_little and not _UNSPACED.search(told)) or _GENERIC.match(told):
         return ""
     return told
 

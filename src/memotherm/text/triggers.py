@@ -27,7 +27,10 @@ FIX = "fix"
 
 _SENTENCE_CHARS = 200
 _CODE = lazy_pattern(r"`([^`\n]{2,200})`")
-_QUOTED = lazy_pattern(r"`([^`\n]{4,200})`|\"([^\"\n]{4,200})\"|“([^”\n]{4,200})”|„([^“\n]{4,200})“")
+_QUOTED = lazy_pattern(
+    r"`([^`\n]{4,200})`|\"([^\"\n]{4,200})\"|“([^”\n]{4,200})”|„([^“\n]{4,200})“"
+    r"|«([^»\n]{4,200})»|「([^」\n]{4,200})」"
+)  # fmt: skip
 #: Steps of routes included: app/[slug]/page.tsx, app/(auth)/login.tsx, routes/$id.tsx, routes/+page.svelte.
 _PATH = lazy_pattern(
     r"(?<![\w.@:/~*-])(?=[^\s]{0,300}[./])"
