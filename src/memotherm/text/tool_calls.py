@@ -57,7 +57,8 @@ _LOOKING = listed(
 _LOOKING_GIT = listed("status diff log show branch blame grep remote fetch add rev-parse ls-files")
 #: Words before the program that is meant.
 _WRAPPERS = (("sudo",), ("time",), ("nice",), ("npx",), ("bunx",), ("uvx",), ("bundle", "exec"), ("uv", "run"),
-             ("poetry", "run"), ("pnpm", "exec"), ("python", "-m"), ("python3", "-m"))  # fmt: skip
+             ("poetry", "run"), ("pnpm", "exec"), ("python", "-m"), ("python3", "-m"),
+             ("bash", "-c"), ("bash", "-lc"), ("sh", "-c"), ("zsh", "-c"), ("zsh", "-lc"))  # fmt: skip
 #: Options before a subcommand, each with a value: `git -C web push`.
 _BEFORE_VALUES = listed(
     "-C -c -n -f -R -F --git-dir --work-tree --prefix --cwd --dir --directory --filter --namespace --context "
@@ -92,7 +93,7 @@ def commands(text: str) -> tuple[Command, ...]:
         while words:
             found += _command(words)
             wrapper = next((each for each in _WRAPPERS if tuple(words[: len(each)]) == each), ())
-            words = words[len(wrapper) :] if wrapper else []
+            words = " ".join(words[len(wrapper) :]).split() if wrapper else []
     return tuple(found)
 
 
