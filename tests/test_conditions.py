@@ -30,6 +30,24 @@ def test_statements_get_their_condition_or_none(half: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "Keep the flag until Node 22 becomes LTS",
+        "Don't close the ticket until all tests on Python 3.13 pass",
+        "Until we've tested Django 5.2, stay on 4.2",
+        "Leave the retries on until nobody uses Node 18",
+        "Bis Django 5.2 getestet ist, bleiben wir bei 4.2",
+        "Bis niemand mehr Node 18 nutzt, bleibt der Polyfill",
+        "Bis auf Weiteres auf Python 3.12 bleiben",
+        "Until further notice we are on Python 3.12",
+    ],
+)
+def test_what_the_repository_does_not_tell_is_no_condition(text: str) -> None:
+    """The project may have the version long before; the memory would end too early."""
+    assert condition_in(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "branch release/2.1 exists",
         "branch release/2.1 is gone",
         "branch feature/x is merged",

@@ -24,7 +24,8 @@ _ALIASES = {
 }
 #: Words that begin a clause with the end of a statement: those after which it holds until then, and as long as.
 _UNTIL = (
-    r"until|till|'til|unless and until|bis|jusqu['’]à(?: ce que?['’]?)?|jusqu['’]au|hasta(?: que)?|fino a(?:l|lla)?"
+    r"until(?! further notice)|till|'til|unless and until|bis(?! auf weiteres)"
+    r"|jusqu['’]à(?: ce que?['’]?)?|jusqu['’]au|hasta(?: que)?|fino a(?:l|lla)?"
     r"|até(?: que)?|totdat|tot|tills|aż"
 )
 _WHILE = (
@@ -83,7 +84,7 @@ _DROPS = re.compile(r"(?<!\w)(?:drop|stop supporting|fallen ?lassen|abandon\w+|a
 #: What becomes of a version elsewhere does not show in a repository.
 _ELSEWHERE = re.compile(
     r"(?<!\w)(?:eol|end of life|stable|available|wheels?|works?|supports|supported|verfügbar|stabil|unterstützt|estable"
-    r"|disponible?)(?!\w)",
+    r"|disponible?|lts|pass|passes|tests?|tested|getestet|testé|probado|nobody|no one|anyone|anybody|niemand)(?!\w)",
     re.IGNORECASE,
 )
 _INTO_OTHER = re.compile(
