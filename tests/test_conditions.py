@@ -38,11 +38,35 @@ def test_statements_get_their_condition_or_none(half: str) -> None:
         "Bis niemand mehr Node 18 nutzt, bleibt der Polyfill",
         "Bis auf Weiteres auf Python 3.12 bleiben",
         "Until further notice we are on Python 3.12",
+        "Until Node 22 is faster, keep the cache",
+        "Keep the patch until upstream fixes Django 5.2",
+        "Bis alle Kunden Node 18 verlassen haben, bleibt er",
+        "Until my laptop has Python 3.13, use Docker",
+        "No lo toques hasta que alguien pruebe Python 3.13",
     ],
 )
 def test_what_the_repository_does_not_tell_is_no_condition(text: str) -> None:
     """The project may have the version long before; the memory would end too early."""
     assert condition_in(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Keep the shim until the whole repo is on Python 3.13",
+        "Leave this until our minimum is Python 3.13",
+        "Until the lock file has Python 3.13, skip it",
+        "Until we've got Python 3.13, skip it",
+        "Bis das Projekt Python 3.13 verlangt, bleibt der Umweg",
+        "Hasta que usemos Python 3.13, no lo toques",
+        "Finché non usiamo Python 3.13, resta così",
+        "Пока мы не на Python 3.13, не трогай",
+        "Python 3.13 に移行するまで使う",
+    ],
+)
+def test_the_version_that_the_project_has_is_a_condition(text: str) -> None:
+    """In the words for having, using, requiring or moving to it."""
+    assert str(condition_in(text)) == "version of python at least 3.13"
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,18 @@ _ELSEWHERE = re.compile(
     r"|disponible?|lts|pass|passes|tests?|tested|getestet|testé|probado|nobody|no one|anyone|anybody|niemand)(?!\w)",
     re.IGNORECASE,
 )
+#: Who has a version is the project, and what becomes of it is that it is used.
+_HAVE = re.compile(
+    r"(?<!\w)(?:(?:we|wir|nous|wij|we['’]ve|(?:the|das|our|unser) (?:\w+ )?(?:project|projekt|repo|lock ?file|minimum))"
+    r"(?: already| all| finally)?(?: have| haben| has| got| is| avons| run| target)?|requires?|needs?|reach\w*|bring\w*"
+    r"|adopt\w*|install\w*|pin\w*|utilis\w+|us(?:emos|iamo|amos)|на|мы|till|til|naar)\s*$",
+    re.IGNORECASE,
+)
+_BECOMES = re.compile(
+    r"\s+(?:is|ist|wird|becomes|gets|est|es|está|è) (?!(?:in|here|there|required|used|installed|pinned|the|our|da|drin"
+    r"|live|adopted|reached|merged|active|aktiv|eingeführt|installiert|erreicht|nötig)(?!\w))\w",
+    re.IGNORECASE,
+)
 _INTO_OTHER = re.compile(
     rf"(?<!\w)(?:into|in|nach|dans|en) {_TICKS}(?!(?:the |den )?(?:main|master|trunk|default)(?!\w))\w", re.IGNORECASE
 )
@@ -219,7 +231,9 @@ def _version(clause: str, word: str, *, holds_while: bool) -> Condition | None:
         name = _ALIASES.get(name, name)
         if _DROPS.search(clause) if not holds_while else _STAYS.search(clause):
             return Condition("version", name, "at least", _next(version))
-        outside = released or _ELSEWHERE.search(clause)
+        before, after = clause[: found.start()], clause[found.end() :]
+        ours = not re.search(r"\w", before) or any(each.search(before) for each in (_MOVES, _STAYS, _HAVE))
+        outside = released or _ELSEWHERE.search(clause) or not ours or _BECOMES.match(after)
         return None if holds_while or outside or word == "before" else Condition("version", name, "at least", version)
     alone = _ALONE.search(clause)
     if alone is None or holds_while:
