@@ -315,12 +315,12 @@ def test_a_purged_content_is_embedded_anew(tmp_path: Path) -> None:
     """No cached vector of a purged content is used again; a copy in another scope keeps its own."""
     embedder = HashEmbedder(record=True)
     with opened(tmp_path / "agent.db", embedder=embedder) as mem:
-        memory = mem.remember("The passphrase is xylophone-quartz")
+        memory = mem.remember("The choir rehearses in the quartz room")
         mem.purge(memory.id)
-        again = mem.remember("The passphrase is xylophone-quartz")
+        again = mem.remember("The choir rehearses in the quartz room")
 
         assert again.id != memory.id
-        assert embedder.texts.count("The passphrase is xylophone-quartz") == 2
+        assert embedder.texts.count("The choir rehearses in the quartz room") == 2
         assert mem.check() == []
 
 

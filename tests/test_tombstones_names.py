@@ -39,7 +39,7 @@ def test_no_scope_has_a_purged_text_as_its_name(field: str, purged: Memotherm) -
         with pytest.raises(Forbidden):
             narrow.remember("Boats swim")
         with pytest.raises(Forbidden):
-            narrow.capture("Ben likes boats")
+            narrow.capture("Ben rows to the island on Sundays")
         with pytest.raises(Forbidden):
             narrow.session(name if field == "session" else "s").add("Boats")
         assert PAGE in narrow.context(PAGE).text

@@ -32,6 +32,8 @@ _UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", 
 #: monitor, which `diff-tree` would run when it reads the index.
 _READS = ("--no-pager", "--no-replace-objects", "--literal-pathspecs", "-c", "core.fsmonitor=")
 _COMMIT = re.compile(r"[0-9a-f]{4,64}")
+#: How often a file is followed from one name to the next; each time costs three commands.
+_MOST_RENAMES = 8
 #: The exit code of git for what it cannot read.
 _UNKNOWN_COMMIT = 128
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -152,17 +154,25 @@ class Repository:
 
         The first one may be before the file was committed, or lost by a rebase: then its last commit tells.
         """
-        if since == commit:
-            return None
-        if new := self._renames(since, commit).get(path):
-            return new
-        for bounds in ((f"^{since}", commit), (commit,)):
-            code, output = _git(str(self._own), "rev-list", "-1", *bounds, "--", path)
-            if code != _UNKNOWN_COMMIT:
+        found = None
+        for _ in range(_MOST_RENAMES):
+            if not _ID.fullmatch(since) or since == commit:
                 break
-        last = output.decode().strip()
-        new = self._renames(f"{last}^", last).get(path) if _ID.fullmatch(last) else None
-        return new and (self.renamed(new, last, commit) or new)
+            if new := self._renames(since, commit).get(path):
+                return new
+            last = self._last_change(path, since, commit)
+            new = self._renames(f"{last}^", last).get(path) if _ID.fullmatch(last) else None
+            if new is None:
+                break
+            found, path, since = new, new, last
+        return found
+
+    def _last_change(self, path: str, since: str, commit: str) -> str:
+        """Return the last commit that has changed a file; empty if there is none."""
+        code, output = _git(str(self._own), "rev-list", "-1", f"^{since}", commit, "--", path)
+        if code == _UNKNOWN_COMMIT:
+            code, output = _git(str(self._own), "rev-list", "-1", commit, "--", path)
+        return "" if code else output.decode("ascii", "replace").strip()
 
     def _renames(self, since: str, commit: str) -> dict[str, str]:
         """Return the new paths of the files that were renamed between two commits."""
