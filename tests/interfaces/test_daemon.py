@@ -62,15 +62,20 @@ class Installation:
             return peer(connection)[0]
 
 
+def started(home: Path) -> tuple[Installation, int]:
+    """Return an installation whose daemon was started by its first hook, and the process of the daemon."""
+    installation = Installation(home)
+    installation.run("remember", FACT, "--tier", "hot")
+    installation.hook(prompt="Where is staging?")
+    while (process := installation.process()) is None:
+        pass
+    return installation, process
+
+
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """An installation whose daemon was started by its first hook."""
-    installation = Installation(tmp_path_factory.mktemp("daemon") / "home")
-    installation.run("remember", FACT, "--tier", "hot")
-    installation.hook(prompt="Where is staging?")
-    while installation.process() is None:
-        pass
-    process = installation.process()
+    installation, process = started(tmp_path_factory.mktemp("daemon") / "home")
     shown = installation.run("agent", "daemon", "status", "--json")
     assert json.loads(shown.stdout) == {"running": True, "process": process}
     yield installation
@@ -299,15 +304,17 @@ def _handles_interrupts(process: int) -> bool:
 
 
 @pytest.mark.slow
-def test_a_folder_that_others_can_open_is_not_used(running: Installation):
-    """Neither by clients nor by the daemon."""
-    folder = running.home / "daemon"
+def test_a_folder_that_others_can_open_is_not_used(tmp_path_factory: pytest.TempPathFactory):
+    """Neither by clients nor by the daemon, which ends when it notices."""
+    installation, process = started(tmp_path_factory.mktemp("daemon") / "home")
+    folder = installation.home / "daemon"
     folder.chmod(0o755)
     try:
-        done = running.run("status", python=("-X", "importtime"))
-        refused = running.run("agent", "daemon", "run")
+        done = installation.run("status", python=("-X", "importtime"))
+        refused = installation.run("agent", "daemon", "run")
     finally:
-        folder.chmod(0o700)
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
 
     assert "click" in modules(done)
     assert f"error: others can open {folder}: run `chmod 700 {folder}`" in refused.stderr
